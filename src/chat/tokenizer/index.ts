@@ -1,0 +1,1 @@
+export type { DecodeOptions, Tokenizer } from './Tokenizer.js';
