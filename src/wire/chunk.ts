@@ -1,0 +1,81 @@
+import * as t from 'io-ts';
+import { Base64Bytes, NonNegativeInteger, Tokens } from './number.js';
+import { optional, request, withDefault } from './record.js';
+import { ValidationError } from './tinkerError.js';
+
+const ImageFormat = t.union([t.literal('png'), t.literal('jpeg')], "'png' | 'jpeg'");
+
+export const EncodedTextChunk = request('EncodedTextChunk', {
+  tokens: Tokens,
+  type: t.literal('encoded_text'),
+});
+export type EncodedTextChunk = t.TypeOf<typeof EncodedTextChunk>;
+
+export const ImageChunk = request('ImageChunk', {
+  data: Base64Bytes,
+  format: ImageFormat,
+  expected_tokens: optional(NonNegativeInteger),
+  type: t.literal('image'),
+});
+export type ImageChunk = t.TypeOf<typeof ImageChunk>;
+
+export const ImageAssetPointerChunk = request('ImageAssetPointerChunk', {
+  location: t.string,
+  format: ImageFormat,
+  expected_tokens: optional(NonNegativeInteger),
+  type: t.literal('image_asset_pointer'),
+});
+export type ImageAssetPointerChunk = t.TypeOf<typeof ImageAssetPointerChunk>;
+
+export const DmelChunk = request('DmelChunk', {
+  dmel: Base64Bytes,
+  type: withDefault(t.literal('dmel'), 'dmel'),
+});
+export type DmelChunk = t.TypeOf<typeof DmelChunk>;
+
+export const ModelInputChunk = t.union(
+  [EncodedTextChunk, ImageChunk, ImageAssetPointerChunk, DmelChunk],
+  'ModelInputChunk',
+);
+export type ModelInputChunk = EncodedTextChunk | ImageChunk | ImageAssetPointerChunk | DmelChunk;
+
+/**
+ * How many positions of the context a chunk takes.
+ *
+ * @throws ValidationError for an image whose `expectedTokens` is not set: only the model's own rule can tell.
+ */
+export function chunkLength(chunk: ModelInputChunk): number {
+  switch (chunk.type) {
+    case 'encoded_text':
+      return chunk.tokens.length;
+    case 'dmel':
+      return dmelFrames(chunk.dmel);
+    default:
+      if (chunk.expectedTokens === undefined) {
+        throw new ValidationError(`the length of an ${chunk.type} chunk is unknown: set its expectedTokens`);
+      }
+      return chunk.expectedTokens;
+  }
+}
+
+const CONSTANT_TENSOR = 254;
+const LAST_DTYPE = 7;
+
+/** The first extent in the header of a serialised mel spectrogram: [constant marker], dtype, rank, extents as varints. */
+function dmelFrames(bytes: Uint8Array): number {
+  let at = bytes[0] === CONSTANT_TENSOR ? 1 : 0;
+  const dtype = bytes[at++];
+  if (dtype === undefined || dtype > LAST_DTYPE)
+    throw new ValidationError('dmel bytes do not start with a tensor header');
+  const varint = (): number => {
+    let value = 0;
+    for (let scale = 1; ; scale *= 128) {
+      const byte = bytes[at++];
+      if (byte === undefined || scale > 2 ** 56) throw new ValidationError('dmel bytes have a truncated tensor header');
+      value += (byte & 127) * scale;
+      if (byte < 128) return value;
+    }
+  };
+  if (varint() < 1) throw new ValidationError('dmel tensor has no time dimension');
+  return varint();
+}

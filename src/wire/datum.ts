@@ -1,0 +1,115 @@
+import * as t from 'io-ts';
+import { ModelInput, ModelInputCodec } from './modelInput.js';
+import { request } from './record.js';
+import { namedTensor, TensorDataCodec, type TensorData, type TensorInput } from './tensor.js';
+import { ValidationError } from './tinkerError.js';
+
+/** Where a run of a datum's positions comes from: the prompt of a sampled sequence, or the tokens sampled for it. */
+export interface ProvenanceSpan {
+  readonly type: 'prompt' | 'sampled';
+  /** `SampledSequence.sequenceId` of the sequence the run belongs to. */
+  readonly sequenceId: string;
+  /** Where the run starts in that prompt or in those sampled tokens. Default 0. */
+  readonly offset?: number;
+  readonly length: number;
+}
+
+/** One training example: what the model reads, and the tensors its loss takes, by the wire's names. */
+export interface Datum {
+  readonly modelInput: ModelInput;
+  readonly lossFnInputs: Readonly<Record<string, TensorInput>>;
+  readonly modelInputSpans?: readonly ProvenanceSpan[];
+  readonly lossFnInputSpans?: readonly ProvenanceSpan[];
+}
+
+/** A datum whose tensors have their final dtype and layout. */
+export interface PreparedDatum extends Datum {
+  readonly lossFnInputs: Readonly<Record<string, TensorData>>;
+}
+
+/**
+ * Checks a datum and gives its tensors their dtypes.
+ *
+ * @throws ValidationError naming the datum by its place and the field that is wrong.
+ */
+export function prepareDatum(datum: Datum, index: number): PreparedDatum {
+  const where = `data[${index}]`;
+  if (!(datum.modelInput instanceof ModelInput)) throw new ValidationError(`${where}.modelInput must be a ModelInput`);
+  if (datum.modelInput.chunks.length === 0) throw new ValidationError(`${where}.modelInput is empty`);
+  const lossFnInputs: Record<string, TensorData> = {};
+  for (const [name, input] of Object.entries(datum.lossFnInputs)) {
+    try {
+      lossFnInputs[name] = namedTensor(name, input);
+    } catch (error) {
+      if (!(error instanceof ValidationError)) throw error;
+      throw new ValidationError(`${where}.lossFnInputs.${name}: ${error.message}`, { cause: error });
+    }
+  }
+  checkLengths(datum.modelInput, lossFnInputs, where);
+  checkSpans(datum, lossFnInputs, where);
+  return { ...datum, lossFnInputs };
+}
+
+/** Every tensor with one row a position must have as many rows as the input has positions. */
+function checkLengths(input: ModelInput, tensors: Readonly<Record<string, TensorData>>, where: string): void {
+  const targets = tensors['target_tokens'];
+  if (targets === undefined) return;
+  const rows = targets.shape[0] ?? 0;
+  const known = input.chunks.every((chunk) => chunk.type === 'encoded_text');
+  if (known && rows !== input.length) {
+    throw new ValidationError(
+      `${where}.lossFnInputs.target_tokens has ${rows} rows, but the input has ${input.length} positions`,
+    );
+  }
+  for (const name of ['weights', 'advantages', 'logprobs', 'sequence_ratio_mask']) {
+    const tensor = tensors[name];
+    if (tensor !== undefined && tensor.shape[0] !== rows) {
+      throw new ValidationError(
+        `${where}.lossFnInputs.${name} has ${tensor.shape[0] ?? 0} rows, target_tokens has ${rows}`,
+      );
+    }
+  }
+  if (targets.sparse === undefined && targets.data.some((token) => token < 0)) {
+    throw new ValidationError(`${where}.lossFnInputs.target_tokens holds a negative token id`);
+  }
+}
+
+function checkSpans(datum: Datum, tensors: Readonly<Record<string, TensorData>>, where: string): void {
+  const { modelInputSpans, lossFnInputSpans } = datum;
+  if ((modelInputSpans === undefined) !== (lossFnInputSpans === undefined)) {
+    throw new ValidationError(
+      `${where}: provenance comes as a pair: give modelInputSpans and lossFnInputSpans, or neither`,
+    );
+  }
+  if (modelInputSpans === undefined || lossFnInputSpans === undefined) return;
+  checkTiling(modelInputSpans, datum.modelInput.length, `${where}.modelInputSpans`);
+  const targets = tensors['target_tokens'];
+  if (targets?.shape.length === 1) checkTiling(lossFnInputSpans, targets.shape[0]!, `${where}.lossFnInputSpans`);
+}
+
+function checkTiling(spans: readonly ProvenanceSpan[], length: number, where: string): void {
+  let covered = 0;
+  spans.forEach(({ type, sequenceId, offset = 0, length: run }, index) => {
+    if ((type !== 'prompt' && type !== 'sampled') || sequenceId === '' || !(offset >= 0) || !(run >= 0)) {
+      throw new ValidationError(
+        `${where}[${index}] needs type prompt or sampled, a sequenceId, offset ≥ 0 and length ≥ 0`,
+      );
+    }
+    covered += run;
+  });
+  if (covered !== length) throw new ValidationError(`${where} cover ${covered} positions, but the field has ${length}`);
+}
+
+/** The JSON form of a datum, for servers that take no protobuf. Spans have no place in it. */
+export const DatumCodec: t.Type<PreparedDatum, object> = (() => {
+  const Raw = request('Datum', {
+    model_input: ModelInputCodec,
+    loss_fn_inputs: t.record(t.string, TensorDataCodec),
+  });
+  return new t.Type<PreparedDatum, object>(
+    'Datum',
+    (u): u is PreparedDatum => typeof u === 'object' && u !== null && 'modelInput' in u && 'lossFnInputs' in u,
+    (u, context) => Raw.validate(u, context),
+    ({ modelInput, lossFnInputs }) => Raw.encode({ modelInput, lossFnInputs }),
+  );
+})();

@@ -1,0 +1,71 @@
+import * as t from 'io-ts';
+import { chunkLength, ModelInputChunk, type EncodedTextChunk } from './chunk.js';
+import { firstBadToken } from './number.js';
+import { describeErrors, prepareWith, request } from './record.js';
+import { ValidationError } from './tinkerError.js';
+
+/** What a model reads: text tokens, images and audio, in order. Immutable; every change makes a new one. */
+export class ModelInput {
+  constructor(readonly chunks: readonly ModelInputChunk[]) {}
+
+  /** One text chunk of the given tokens. @throws ValidationError naming the first entry that is no token id. */
+  static fromInts(tokens: ArrayLike<number>): ModelInput {
+    return new ModelInput([textChunk(tokens)]);
+  }
+
+  static empty(): ModelInput {
+    return new ModelInput([]);
+  }
+
+  /** The tokens, if every chunk is text. @throws ValidationError where one is not. */
+  toInts(): Int32Array {
+    if (this.chunks.length === 1 && this.chunks[0]?.type === 'encoded_text') return this.chunks[0].tokens;
+    const parts = this.chunks.map((chunk, index) => {
+      if (chunk.type !== 'encoded_text')
+        throw new ValidationError(`chunk ${index} is ${chunk.type}, not text: it has no token ids`);
+      return chunk.tokens;
+    });
+    const tokens = new Int32Array(parts.reduce((sum, part) => sum + part.length, 0));
+    let at = 0;
+    for (const part of parts) {
+      tokens.set(part, at);
+      at += part.length;
+    }
+    return tokens;
+  }
+
+  /** Positions of the context this input takes. */
+  get length(): number {
+    return this.chunks.reduce((sum, chunk) => sum + chunkLength(chunk), 0);
+  }
+
+  /** The same input with one more chunk. @throws ValidationError for a malformed chunk. */
+  append(chunk: ModelInputChunk): ModelInput {
+    const prepared = prepareWith(ModelInputChunk, chunk, t.getDefaultContext(ModelInputChunk));
+    if (prepared._tag === 'Left') throw new ValidationError(describeErrors(prepared.left));
+    return new ModelInput([...this.chunks, chunk]);
+  }
+
+  appendInt(token: number): ModelInput {
+    return new ModelInput([...this.chunks, textChunk([token])]);
+  }
+}
+
+function textChunk(tokens: ArrayLike<number>): EncodedTextChunk {
+  const bad = firstBadToken(tokens);
+  if (bad >= 0)
+    throw new ValidationError(`token ${bad} is ${String(tokens[bad])}: token ids are integers from 0 to 2³¹ − 1`);
+  return { type: 'encoded_text', tokens: tokens instanceof Int32Array ? tokens : Int32Array.from(tokens) };
+}
+
+const RawModelInput = request('ModelInput', { chunks: t.array(ModelInputChunk) });
+
+export const ModelInputCodec: t.Type<ModelInput, object> = new t.Type<ModelInput, object>(
+  'ModelInput',
+  (u): u is ModelInput => u instanceof ModelInput,
+  (u, context) => {
+    const raw = RawModelInput.validate(u, context);
+    return raw._tag === 'Left' ? raw : t.success(new ModelInput(raw.right.chunks));
+  },
+  (input) => RawModelInput.encode({ chunks: [...input.chunks] }),
+);

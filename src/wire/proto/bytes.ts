@@ -1,0 +1,96 @@
+import type { TensorValues } from '../tensor.js';
+
+// The wire is little-endian, and so is every machine this library runs on (Node has no big-endian release but s390x).
+if (new Uint8Array(Uint16Array.of(1).buffer)[0] !== 1) throw new Error('tinker-rx needs a little-endian machine');
+
+type View = { readonly buffer: ArrayBufferLike; readonly byteOffset: number; readonly byteLength: number };
+
+/** The bytes under a typed array, without copying. */
+export const bytesOf = (array: View): Uint8Array => new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+
+/** int64 bytes of 32-bit integers or of safe integers held as doubles. */
+export function int64Bytes(values: Int32Array | Float64Array | Float32Array): Uint8Array {
+  const words = new Int32Array(values.length * 2);
+  if (values instanceof Int32Array) {
+    for (let index = 0; index < values.length; index++) {
+      const value = values[index]!;
+      words[2 * index] = value;
+      words[2 * index + 1] = value >> 31;
+    }
+  } else {
+    for (let index = 0; index < values.length; index++) {
+      const value = values[index]!;
+      words[2 * index] = value;
+      words[2 * index + 1] = Math.floor(value / 2 ** 32);
+    }
+  }
+  return bytesOf(words);
+}
+
+/** Copies bytes to where a wider array may start, since a message's fields lie at any offset. */
+function aligned(bytes: Uint8Array): ArrayBuffer {
+  return bytes.slice().buffer;
+}
+
+export const toInt32 = (bytes: Uint8Array): Int32Array => new Int32Array(aligned(bytes));
+export const toFloat32 = (bytes: Uint8Array): Float32Array => new Float32Array(aligned(bytes));
+
+/** int64 bytes as an Int32Array where every value fits, else as doubles. @throws RangeError past 2⁵³. */
+export function toInt64(bytes: Uint8Array): Int32Array | Float64Array {
+  const words = toInt32(bytes);
+  const length = words.length / 2;
+  const small = new Int32Array(length);
+  for (let index = 0; index < length; index++) {
+    const low = words[2 * index]!;
+    if (words[2 * index + 1] !== low >> 31) return toDoubles(words);
+    small[index] = low;
+  }
+  return small;
+}
+
+function toDoubles(words: Int32Array): Float64Array {
+  const doubles = new Float64Array(words.length / 2);
+  for (let index = 0; index < doubles.length; index++) {
+    const value = words[2 * index + 1]! * 2 ** 32 + (words[2 * index]! >>> 0);
+    if (!Number.isSafeInteger(value)) throw new RangeError(`int64 value at ${index} is beyond 2^53`);
+    doubles[index] = value;
+  }
+  return doubles;
+}
+
+/** bfloat16 is the upper half of a float32. */
+export function bfloat16ToFloat32(bytes: Uint8Array): Float32Array {
+  const halves = new Uint16Array(aligned(bytes));
+  const words = new Uint32Array(halves.length);
+  for (let index = 0; index < halves.length; index++) words[index] = halves[index]! << 16;
+  return new Float32Array(words.buffer);
+}
+
+export const DTYPE = { float32: 1, int64: 2, int32: 3, bfloat16: 4 } as const;
+const ITEM_BYTES: Readonly<Record<number, number>> = { 1: 4, 2: 8, 3: 4, 4: 2 };
+
+/** Bytes of one value of a wire dtype. @throws RangeError for a dtype that is none. */
+export function itemBytes(dtype: number): number {
+  const size = ITEM_BYTES[dtype];
+  if (size === undefined) throw new RangeError(`unsupported tensor dtype ${dtype}`);
+  return size;
+}
+
+/** Widened values: bf16 to float32, int32 to int64. */
+export function decodeValues(bytes: Uint8Array, dtype: number): { dtype: 'int64' | 'float32'; data: TensorValues } {
+  itemBytes(dtype);
+  switch (dtype) {
+    case DTYPE.int64:
+      return { dtype: 'int64', data: toInt64(bytes) };
+    case DTYPE.int32:
+      return { dtype: 'int64', data: toInt32(bytes) };
+    case DTYPE.bfloat16:
+      return { dtype: 'float32', data: bfloat16ToFloat32(bytes) };
+    default:
+      return { dtype: 'float32', data: toFloat32(bytes) };
+  }
+}
+
+/** The bytes of a tensor's values as the wire wants them. */
+export const encodeValues = (dtype: 'int64' | 'float32', data: TensorValues): Uint8Array =>
+  dtype === 'int64' ? int64Bytes(data) : bytesOf(data instanceof Float32Array ? data : Float32Array.from(data));

@@ -1,0 +1,136 @@
+import { TensorData, type TensorDtype } from '../tensor.js';
+import type { ForwardBackwardOutput } from '../training.js';
+import { decodeValues, DTYPE, encodeValues, int64Bytes, itemBytes, toInt64 } from './bytes.js';
+import { readDoubleEntry, readEntry, readFields, readInt64s } from './fields.js';
+import { MessageWriter } from './messageWriter.js';
+
+interface ArrayRecord {
+  readonly fields: Map<string, TensorData[]>;
+  numDatums: number;
+}
+
+/** What a forward-backward pass answers, from protobuf bytes. Several records are one list of datums. */
+export function decodeForwardBackwardOutput(bytes: Uint8Array): ForwardBackwardOutput {
+  let outputType = '';
+  const records: ArrayRecord[] = [];
+  const metrics: Record<string, number> = {};
+  readFields(bytes, (field, reader) => {
+    if (field === 1) outputType = reader.string();
+    else if (field === 2) records.push(readRecord(reader.bytes()));
+    else if (field === 3) {
+      const [key, value] = readDoubleEntry(reader.bytes());
+      metrics[key] = value;
+    } else return false;
+    return true;
+  });
+  const lossFnOutputType = outputType.slice(outputType.lastIndexOf(':') + 1) || 'ArrayRecord';
+  return { lossFnOutputType, lossFnOutputs: joinRecords(records), metrics };
+}
+
+/** The datums of all records in order. `num_datums` counts them: a record may have had its fields stripped. */
+function joinRecords(records: readonly ArrayRecord[]): Record<string, TensorData>[] {
+  const columns = new Map<string, TensorData[]>();
+  for (const record of records) {
+    for (const [name, tensors] of record.fields) {
+      const column = columns.get(name);
+      if (column === undefined) columns.set(name, [...tensors]);
+      else column.push(...tensors);
+    }
+  }
+  const counted = records.reduce((sum, record) => sum + record.numDatums, 0);
+  const [first] = columns.values();
+  const length = counted > 0 ? counted : (first?.length ?? 0);
+  return Array.from({ length }, (_, index) => {
+    const datum: Record<string, TensorData> = {};
+    for (const [name, column] of columns) {
+      const tensor = column[index];
+      if (tensor !== undefined) datum[name] = tensor;
+    }
+    return datum;
+  });
+}
+
+function readRecord(bytes: Uint8Array): ArrayRecord {
+  const record: ArrayRecord = { fields: new Map(), numDatums: 0 };
+  readFields(bytes, (field, reader) => {
+    if (field === 2) {
+      const { key, value } = readEntry(reader.bytes());
+      record.fields.set(key, readBatchedTensor(value));
+    } else if (field === 3) record.numDatums = Number(reader.int64());
+    else return false;
+    return true;
+  });
+  return record;
+}
+
+function readBatchedTensor(bytes: Uint8Array): TensorData[] {
+  let data: Uint8Array = new Uint8Array();
+  let offsets: Int32Array | Float64Array = new Int32Array();
+  let dtype = 0;
+  const trailingShape: number[] = [];
+  readFields(bytes, (field, reader, wireType) => {
+    if (field === 1) data = reader.bytes();
+    else if (field === 2) offsets = toInt64(reader.bytes());
+    else if (field === 3) dtype = reader.int32();
+    else if (field === 4) readInt64s(reader, wireType, trailingShape);
+    else return false;
+    return true;
+  });
+  const values = decodeValues(data, dtype);
+  const size = itemBytes(dtype);
+  const trailing = trailingShape.reduce((product, extent) => product * extent, 1);
+  return Array.from({ length: Math.max(0, offsets.length - 1) }, (_, index) => {
+    const slice = values.data.subarray(offsets[index]! / size, offsets[index + 1]! / size);
+    const leading = trailing === 0 ? 0 : slice.length / trailing;
+    return new TensorData({ dtype: values.dtype, data: slice, shape: [leading, ...trailingShape] });
+  });
+}
+
+/** The inverse, for servers: one record of all datums, or one a run of datums whose tensors share dtype and trailing shape. */
+export function encodeForwardBackwardOutput(output: ForwardBackwardOutput): Uint8Array {
+  const writer = new MessageWriter().string(1, output.lossFnOutputType);
+  for (const run of runsOfOneShape(output.lossFnOutputs)) {
+    writer.message(2, (record) => {
+      record.string(1, output.lossFnOutputType);
+      for (const name of Object.keys(run[0] ?? {})) {
+        const column = run.map((datum) => datum[name]!);
+        record.entry(2, name, (entry) => entry.message(2, (batched) => writeBatchedTensor(batched, column)));
+      }
+      record.int(3, run.length);
+    });
+  }
+  for (const [key, value] of Object.entries(output.metrics)) writer.entry(3, key, (entry) => entry.double(2, value));
+  return writer.finish();
+}
+
+type LossFnOutput = Readonly<Record<string, TensorData>>;
+
+function runsOfOneShape(outputs: readonly LossFnOutput[]): LossFnOutput[][] {
+  const runs: LossFnOutput[][] = [];
+  let last = '';
+  for (const output of outputs) {
+    const shape = Object.entries(output)
+      .map(([name, tensor]) => `${name}:${tensor.dtype}:${tensor.shape.slice(1).join('x')}`)
+      .join(' ');
+    if (runs.length === 0 || shape !== last) runs.push([]);
+    runs[runs.length - 1]!.push(output);
+    last = shape;
+  }
+  return runs;
+}
+
+function writeBatchedTensor(writer: MessageWriter, tensors: readonly TensorData[]): void {
+  const dtype: TensorDtype = tensors[0]?.dtype ?? 'float32';
+  const parts = tensors.map((tensor) => encodeValues(dtype, tensor.toDense().data));
+  const offsets = new Float64Array(parts.length + 1);
+  parts.forEach((part, index) => {
+    offsets[index + 1] = offsets[index]! + part.length;
+  });
+  const data = new Uint8Array(offsets[parts.length]!);
+  parts.forEach((part, index) => data.set(part, offsets[index]));
+  writer
+    .bytes(1, data)
+    .bytes(2, int64Bytes(offsets))
+    .int(3, DTYPE[dtype])
+    .packedInts(4, tensors[0]?.shape.slice(1) ?? []);
+}

@@ -1,0 +1,210 @@
+import { type Either, isLeft, left, right } from 'fp-ts/lib/Either.js';
+import * as t from 'io-ts';
+
+/** `learning_rate` → `learningRate`, in types. */
+export type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
+
+export interface Optional<C extends t.Mixed> {
+  readonly kind: 'optional';
+  readonly codec: C;
+}
+export interface Defaulted<C extends t.Mixed> {
+  readonly kind: 'defaulted';
+  readonly codec: C;
+  readonly value: t.TypeOf<C>;
+}
+export type Field = t.Mixed | Optional<t.Mixed> | Defaulted<t.Mixed>;
+export type Fields = Readonly<Record<string, Field>>;
+
+type CodecOf<F> = F extends Optional<infer C> | Defaulted<infer C> ? C : F extends t.Mixed ? F : never;
+type Value<F> = t.TypeOf<CodecOf<F>>;
+/** What a nested record accepts when it is being built: its own input, where it has one. */
+type InputValue<F> = CodecOf<F> extends Preparable<infer I> ? I : Value<F>;
+type OptionalKeys<F extends Fields> = { [K in keyof F]: F[K] extends Optional<t.Mixed> ? K : never }[keyof F];
+type DefaultedKeys<F extends Fields> = { [K in keyof F]: F[K] extends Defaulted<t.Mixed> ? K : never }[keyof F];
+type Flat<T> = { [K in keyof T]: T[K] };
+
+/** The record after decoding: camelCase, defaults filled in. */
+export type Decoded<F extends Fields> = Flat<
+  { readonly [K in Exclude<keyof F & string, OptionalKeys<F>> as Camel<K>]: Value<F[K]> } & {
+    readonly [K in OptionalKeys<F> & string as Camel<K>]?: Value<F[K]>;
+  }
+>;
+/** The record as a caller writes it: camelCase, fields with a default may be left out. */
+export type Input<F extends Fields> = Flat<
+  { readonly [K in Exclude<keyof F & string, OptionalKeys<F> | DefaultedKeys<F>> as Camel<K>]: InputValue<F[K]> } & {
+    readonly [K in (OptionalKeys<F> | DefaultedKeys<F>) & string as Camel<K>]?: InputValue<F[K]> | undefined;
+  }
+>;
+export type Json = Record<string, unknown>;
+
+export interface Preparable<I> {
+  prepare(input: I, context?: t.Context): Either<t.Errors, unknown>;
+}
+
+interface Spec {
+  readonly wireKey: string;
+  readonly key: string;
+  readonly codec: t.Mixed;
+  readonly required: boolean;
+  readonly fallback: unknown;
+}
+
+export const optional = <C extends t.Mixed>(codec: C): Optional<C> => ({ kind: 'optional', codec });
+export const withDefault = <C extends t.Mixed>(codec: C, value: t.TypeOf<C>): Defaulted<C> => ({
+  kind: 'defaulted',
+  codec,
+  value,
+});
+
+const camel = (wireKey: string): string => wireKey.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+
+/**
+ * An object whose keys are snake_case on the wire and camelCase in this library.
+ *
+ * `decode` reads the wire form, `encode` writes it, `prepare` checks a value that a caller wrote (camelCase, defaults
+ * may be absent) and gives its wire form or every mistake in it, each with its path.
+ */
+export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> implements Preparable<Input<F>> {
+  readonly specs: readonly Spec[];
+  readonly #wireKeys: ReadonlySet<string>;
+  readonly #keys: ReadonlySet<string>;
+
+  constructor(
+    name: string,
+    fields: F,
+    readonly unknownKeys: 'refuse' | 'drop',
+  ) {
+    super(
+      name,
+      (u): u is Decoded<F> => this.#isDecoded(u),
+      (u, context) => this.#validate(u, context),
+      (a) => this.#encode(a),
+    );
+    this.specs = Object.entries(fields).map(([wireKey, field]) => {
+      const wrapped = 'kind' in field;
+      return {
+        wireKey,
+        key: camel(wireKey),
+        codec: wrapped ? field.codec : field,
+        required: !wrapped,
+        fallback: wrapped && field.kind === 'defaulted' ? (field.value as unknown) : undefined,
+      };
+    });
+    this.#wireKeys = new Set(this.specs.map((spec) => spec.wireKey));
+    this.#keys = new Set(this.specs.map((spec) => spec.key));
+  }
+
+  prepare(input: Input<F>, context: t.Context = [{ key: this.name, type: this }]): Either<t.Errors, Json> {
+    const given: unknown = input;
+    if (!isObject(given)) return t.failure(given, context);
+    const errors: t.Errors = [];
+    for (const key of Object.keys(given)) {
+      if (!this.#keys.has(key)) errors.push(unknownKey(key, context));
+    }
+    const output: Json = {};
+    for (const { key, wireKey, codec, required, fallback } of this.specs) {
+      const value = given[key] === undefined ? fallback : given[key];
+      if (value === undefined) {
+        if (required) errors.push({ value, context: t.appendContext(context, key, codec) });
+        continue;
+      }
+      const prepared = prepareWith(codec, value, t.appendContext(context, key, codec));
+      if (isLeft(prepared)) errors.push(...prepared.left);
+      else output[wireKey] = prepared.right;
+    }
+    return errors.length > 0 ? left(errors) : right(output);
+  }
+
+  #isDecoded(u: unknown): boolean {
+    return (
+      isObject(u) &&
+      this.specs.every(({ key, codec, required, fallback }) =>
+        u[key] === undefined ? !required && fallback === undefined : codec.is(u[key]),
+      )
+    );
+  }
+
+  #validate(u: unknown, context: t.Context): Either<t.Errors, Decoded<F>> {
+    if (!isObject(u)) return t.failure(u, context);
+    const errors: t.Errors = [];
+    if (this.unknownKeys === 'refuse') {
+      for (const key of Object.keys(u)) {
+        if (!this.#wireKeys.has(key)) errors.push(unknownKey(key, context));
+      }
+    }
+    const decoded: Json = {};
+    for (const { key, wireKey, codec, required, fallback } of this.specs) {
+      const value = u[wireKey];
+      // Servers write null where they mean absent; a codec that takes null itself (a nullable one) still sees it.
+      if ((value === undefined || value === null) && !required) {
+        if (fallback !== undefined) decoded[key] = fallback;
+        continue;
+      }
+      const validated = codec.validate(value, t.appendContext(context, wireKey, codec));
+      if (isLeft(validated)) errors.push(...validated.left);
+      else decoded[key] = validated.right;
+    }
+    return errors.length > 0 ? left(errors) : right(decoded as Decoded<F>);
+  }
+
+  #encode(a: Json): Json {
+    const output: Json = {};
+    for (const { key, wireKey, codec, fallback } of this.specs) {
+      const value = a[key] === undefined ? fallback : a[key];
+      if (value !== undefined) output[wireKey] = codec.encode(value);
+    }
+    return output;
+  }
+}
+
+/** A message that goes to the server: an unknown key is an error on both sides. */
+export const request = <F extends Fields>(name: string, fields: F): RecordType<F> =>
+  new RecordType(name, fields, 'refuse');
+/** A message that comes from the server: unknown keys are dropped. */
+export const response = <F extends Fields>(name: string, fields: F): RecordType<F> =>
+  new RecordType(name, fields, 'drop');
+
+/** Checks a camelCase value of any codec and gives its wire form; records nested in arrays, maps and unions too. */
+export function prepareWith(codec: t.Mixed, value: unknown, context: t.Context): Either<t.Errors, unknown> {
+  if (codec instanceof RecordType) return (codec as RecordType<Fields>).prepare(value as never, context);
+  if (codec instanceof t.ArrayType || codec instanceof t.ReadonlyArrayType) {
+    if (!Array.isArray(value)) return t.failure(value, context);
+    const element = (codec as t.ArrayType<t.Mixed>).type;
+    return collect(
+      value.map((item, index) => prepareWith(element, item, t.appendContext(context, String(index), element))),
+    );
+  }
+  if (codec instanceof t.UnionType) {
+    for (const member of (codec as t.UnionType<t.Mixed[]>).types) {
+      const prepared = prepareWith(member, value, context);
+      if (!isLeft(prepared)) return prepared;
+    }
+    return t.failure(value, context);
+  }
+  return codec.is(value) ? right(codec.encode(value)) : t.failure(value, context);
+}
+
+function collect(results: readonly Either<t.Errors, unknown>[]): Either<t.Errors, unknown[]> {
+  const errors = results.flatMap((result) => (isLeft(result) ? result.left : []));
+  return errors.length > 0 ? left(errors) : right(results.map((result) => (isLeft(result) ? undefined : result.right)));
+}
+
+const isObject = (u: unknown): u is Json => typeof u === 'object' && u !== null && !Array.isArray(u);
+
+const unknownKey = (key: string, context: t.Context): t.ValidationError => ({
+  value: undefined,
+  context: t.appendContext(context, key, t.never),
+  message: 'unknown key',
+});
+
+/** One line per mistake: where and what was expected. Never the value, which may be a secret or a megabyte. */
+export function describeErrors(errors: t.Errors): string {
+  const lines = errors.map(({ context, message }) => {
+    const path = context.map((entry) => entry.key).filter((key) => key !== '');
+    const expected = context[context.length - 1]?.type.name ?? 'a value';
+    return `${path.join('.')}: ${message ?? `expected ${expected}`}`;
+  });
+  const unique = [...new Set(lines)];
+  return unique.length > 5 ? `${unique.slice(0, 5).join('; ')}; and ${unique.length - 5} more` : unique.join('; ');
+}

@@ -1,0 +1,182 @@
+import * as t from 'io-ts';
+import { ModelInputCodec } from './modelInput.js';
+import {
+  Finite,
+  Floats,
+  Integer,
+  NonNegative,
+  NonNegativeInteger,
+  PositiveInteger,
+  Probability,
+  Tokens,
+} from './number.js';
+import { optional, request, response, withDefault } from './record.js';
+import { TensorDataCodec, type TensorData } from './tensor.js';
+
+export const StopReason = t.union([t.literal('length'), t.literal('stop')], "'length' | 'stop'");
+export type StopReason = t.TypeOf<typeof StopReason>;
+
+const isTopK = (u: unknown): u is number => typeof u === 'number' && Number.isSafeInteger(u) && (u === -1 || u >= 1);
+const TopK = new t.Type<number>(
+  'an integer ≥ 1, or -1 for all tokens',
+  isTopK,
+  (u, context) => (isTopK(u) ? t.success(u) : t.failure(u, context)),
+  t.identity,
+);
+
+/** How to sample. Without `stop` the model's own end token stops; with `[]` nothing does. */
+export const SamplingParams = request('SamplingParams', {
+  max_tokens: optional(PositiveInteger),
+  seed: optional(Integer),
+  stop: optional(t.union([t.array(t.string), t.array(NonNegativeInteger)], 'a list of strings or of token ids')),
+  temperature: withDefault(NonNegative, 1),
+  top_k: withDefault(TopK, -1),
+  top_p: withDefault(Probability, 1),
+});
+export interface SamplingParams {
+  /** Most tokens to sample. Default: as many as the context has room for. */
+  readonly maxTokens?: number | undefined;
+  readonly seed?: number | undefined;
+  /** Strings or token ids that end a sample. Absent: the model's own end token; `[]`: nothing. */
+  readonly stop?: readonly string[] | readonly number[] | string | undefined;
+  /** 0 is greedy. Default 1. */
+  readonly temperature?: number | undefined;
+  /** Default −1: all tokens. */
+  readonly topK?: number | undefined;
+  /** Default 1. */
+  readonly topP?: number | undefined;
+}
+
+export const SampleRequest = request('SampleRequest', {
+  num_samples: withDefault(PositiveInteger, 1),
+  prompt: ModelInputCodec,
+  sampling_params: SamplingParams,
+  base_model: optional(t.string),
+  model_path: optional(t.string),
+  sampling_session_id: optional(t.string),
+  seq_id: optional(NonNegativeInteger),
+  prompt_logprobs: optional(t.boolean),
+  topk_prompt_logprobs: withDefault(NonNegativeInteger, 0),
+  topk_sample_logprobs: withDefault(NonNegativeInteger, 0),
+  target_prompt_logprobs: optional(TensorDataCodec),
+  prompt_alt_tokens_k: withDefault(NonNegativeInteger, 0),
+  prompt_logprobs_last_n: optional(PositiveInteger),
+  record_stability_info: optional(t.boolean),
+  type: withDefault(t.literal('sample'), 'sample'),
+});
+export type SampleRequest = t.TypeOf<typeof SampleRequest>;
+
+/** The k most likely tokens at each of `length` positions, row by row; an empty cell is (0, −99999). */
+export interface TopkLogprobs {
+  readonly tokenIds: Int32Array;
+  readonly logprobs: Float32Array;
+  readonly k: number;
+  readonly length: number;
+}
+export const EMPTY_TOPK_LOGPROB = -99999;
+
+export interface SampledSequence {
+  readonly stopReason: StopReason;
+  readonly tokens: Int32Array;
+  readonly logprobs?: Float32Array;
+  readonly topkLogprobs?: TopkLogprobs;
+  /** The service's name for this sequence, where it gives one; training data refers to it. */
+  readonly sequenceId?: string;
+}
+
+export interface SampleResponse {
+  readonly sequences: readonly SampledSequence[];
+  /** One value a prompt token; NaN where there is none, as for the first. */
+  readonly promptLogprobs?: Float32Array;
+  readonly topkPromptLogprobs?: TopkLogprobs;
+  readonly targetPromptLogprobs?: TensorData;
+  readonly promptAltTokens?: PromptAltTokens;
+  /** Prompt tokens that came from the service's prefix cache. */
+  readonly promptCacheHitTokens: number;
+}
+/** Tokens drawn beside the prompt's own: two [prompt length − 1, k] tensors. */
+export interface PromptAltTokens {
+  readonly tokens: TensorData;
+  readonly logprobs: TensorData;
+}
+
+const TopkRow = t.union([t.null, t.array(t.tuple([Integer, Finite]))]);
+
+/** Rows of [token, logprob] pairs, as JSON servers send them, in one dense pair of arrays. */
+export function topkFromRows(rows: readonly (readonly (readonly [number, number])[] | null)[]): TopkLogprobs {
+  const k = rows.reduce((widest, row) => Math.max(widest, row?.length ?? 0), 0);
+  const tokenIds = new Int32Array(rows.length * k);
+  const logprobs = new Float32Array(rows.length * k).fill(EMPTY_TOPK_LOGPROB);
+  rows.forEach((row, index) =>
+    row?.forEach(([token, logprob], column) => {
+      tokenIds[index * k + column] = token;
+      logprobs[index * k + column] = logprob;
+    }),
+  );
+  return { tokenIds, logprobs, k, length: rows.length };
+}
+
+/** The inverse of {@link topkFromRows}: empty cells are left out, a position without any is null. */
+export function topkToRows({ tokenIds, logprobs, k, length }: TopkLogprobs): ([number, number][] | null)[] {
+  return Array.from({ length }, (_, row) => {
+    const cells: [number, number][] = [];
+    for (let column = row * k; column < (row + 1) * k; column++) {
+      if (logprobs[column] !== EMPTY_TOPK_LOGPROB) cells.push([tokenIds[column]!, logprobs[column]!]);
+    }
+    return cells.length > 0 ? cells : null;
+  });
+}
+
+const Topk: t.Type<TopkLogprobs, unknown> = new t.Type<TopkLogprobs, unknown>(
+  'rows of [token, logprob]',
+  (u): u is TopkLogprobs => typeof u === 'object' && u !== null && 'tokenIds' in u,
+  (u, context) => {
+    const rows = t.array(TopkRow).validate(u, context);
+    return rows._tag === 'Left' ? rows : t.success(topkFromRows(rows.right));
+  },
+  topkToRows,
+);
+
+const SampledSequenceJson = response('SampledSequence', {
+  stop_reason: StopReason,
+  tokens: Tokens,
+  logprobs: optional(Floats),
+  topk_logprobs: optional(Topk),
+  sequence_id: optional(t.string),
+});
+
+/** A sample as JSON servers answer it. */
+export const SampleResponseJson = response('SampleResponse', {
+  sequences: t.array(SampledSequenceJson),
+  prompt_logprobs: optional(Floats),
+  topk_prompt_logprobs: optional(Topk),
+  target_prompt_logprobs: optional(TensorDataCodec),
+  prompt_alt_tokens: optional(response('PromptAltTokens', { tokens: TensorDataCodec, logprobs: TensorDataCodec })),
+  prompt_cache_hit_tokens: withDefault(NonNegativeInteger, 0),
+});
+
+export const CreateSamplingSessionRequest = request('CreateSamplingSessionRequest', {
+  session_id: t.string,
+  sampling_session_seq_id: NonNegativeInteger,
+  base_model: optional(t.string),
+  model_path: optional(t.string),
+  type: withDefault(t.literal('create_sampling_session'), 'create_sampling_session'),
+});
+export const CreateSamplingSessionResponse = response('CreateSamplingSessionResponse', {
+  sampling_session_id: t.string,
+});
+
+export const JoinSamplingSessionRequest = request('JoinSamplingSessionRequest', {
+  sampling_session_id: t.string,
+  type: withDefault(t.literal('join_sampling_session'), 'join_sampling_session'),
+});
+export const JoinSamplingSessionResponse = response('JoinSamplingSessionResponse', {
+  client_counter: NonNegativeInteger,
+});
+
+export const GetSamplerResponse = response('GetSamplerResponse', {
+  sampler_id: t.string,
+  base_model: t.string,
+  model_path: optional(t.string),
+});
+export type GetSamplerResponse = t.TypeOf<typeof GetSamplerResponse>;

@@ -1,0 +1,248 @@
+import * as t from 'io-ts';
+import { ValidationError } from './tinkerError.js';
+import { Integer, NonNegativeInteger } from './number.js';
+import { optional, request } from './record.js';
+
+export type TensorDtype = 'int64' | 'float32';
+/** int64 values are an Int32Array where every one fits in 32 bits (tokens always do), else safe integers as doubles. */
+export type TensorValues = Float32Array | Int32Array | Float64Array;
+export type NumericArray =
+  | Float32Array
+  | Float64Array
+  | Int8Array
+  | Uint8Array
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | BigInt64Array;
+/** What a caller may give where a tensor is wanted. */
+export type TensorInput = TensorData | readonly number[] | readonly (readonly number[])[] | NumericArray;
+
+export interface SparseIndices {
+  /** rows + 1 offsets into `colIndices`. */
+  readonly crowIndices: Int32Array;
+  /** The column of each listed value. */
+  readonly colIndices: Int32Array;
+}
+
+/** The dtype of each named loss input, where the protocol fixes one. */
+export const DTYPE_BY_NAME: Readonly<Record<string, TensorDtype>> = {
+  target_tokens: 'int64',
+  weights: 'float32',
+  advantages: 'float32',
+  logprobs: 'float32',
+  clip_low_threshold: 'float32',
+  clip_high_threshold: 'float32',
+  sequence_ratio_mask: 'float32',
+};
+const SPARSE_NAMES = new Set(['target_tokens', 'weights']);
+
+/** A dense or sparse (CSR) tensor of int64 or float32 values, flattened row by row. */
+export class TensorData {
+  readonly dtype: TensorDtype;
+  readonly data: TensorValues;
+  readonly shape: readonly number[];
+  readonly sparse?: SparseIndices;
+
+  constructor(fields: { dtype: TensorDtype; data: TensorValues; shape?: readonly number[]; sparse?: SparseIndices }) {
+    const { dtype, data, shape = [data.length], sparse } = fields;
+    checkShape(data, shape, sparse);
+    this.dtype = dtype;
+    this.data = data;
+    this.shape = shape;
+    if (sparse !== undefined) this.sparse = sparse;
+  }
+
+  /**
+   * Makes a tensor of numbers, nested rows or any typed array. Without a dtype: floats where a float array or a
+   * fractional number is given, else int64.
+   *
+   * @throws ValidationError for ragged rows, or a fraction or NaN where integers are wanted.
+   */
+  static from(input: TensorInput, dtype?: TensorDtype, name = 'tensor'): TensorData {
+    if (input instanceof TensorData) return input;
+    if (ArrayBuffer.isView(input)) return TensorData.#fromArray(input, dtype, name);
+    if (!Array.isArray(input)) throw new ValidationError(`${name} must be numbers, rows of numbers or a typed array`);
+    const rows = input as readonly (number | readonly number[])[];
+    const nested = rows.length > 0 && isRow(rows[0]);
+    if (!nested) {
+      if (rows.some((entry) => typeof entry !== 'number')) throw ragged(name);
+      const values = rows as readonly number[];
+      return new TensorData({ ...toValues(values, dtype, name), shape: [values.length] });
+    }
+    const columns = (rows[0] as readonly number[]).length;
+    const flat: number[] = [];
+    for (const row of rows) {
+      if (!isRow(row) || row.length !== columns || row.some((entry) => typeof entry !== 'number')) throw ragged(name);
+      for (const entry of row) flat.push(entry);
+    }
+    return new TensorData({ ...toValues(flat, dtype, name), shape: [rows.length, columns] });
+  }
+
+  static #fromArray(array: NumericArray, dtype: TensorDtype | undefined, name: string): TensorData {
+    const isFloat = array instanceof Float32Array || array instanceof Float64Array;
+    const wanted = dtype ?? (isFloat ? 'float32' : 'int64');
+    if (wanted === 'float32') {
+      const data = array instanceof Float32Array ? array : Float32Array.from(array as ArrayLike<number>, Number);
+      return new TensorData({ dtype: 'float32', data });
+    }
+    if (array instanceof Int32Array) return new TensorData({ dtype: 'int64', data: array });
+    const numbers = array instanceof BigInt64Array ? Array.from(array, Number) : (array as ArrayLike<number>);
+    return new TensorData(toValues(numbers, 'int64', name));
+  }
+
+  /** The dense form; cells that a sparse tensor does not list take `padValue`. */
+  toDense(padValue = 0): TensorData {
+    if (this.sparse === undefined) return this;
+    const [rows = 0, columns = 0] = this.shape;
+    const data = new (this.data.constructor as new (length: number) => TensorValues)(rows * columns).fill(padValue);
+    const { crowIndices, colIndices } = this.sparse;
+    for (let row = 0; row < rows; row++) {
+      for (let entry = crowIndices[row]!; entry < crowIndices[row + 1]!; entry++) {
+        data[row * columns + colIndices[entry]!] = this.data[entry]!;
+      }
+    }
+    return new TensorData({ dtype: this.dtype, data, shape: this.shape });
+  }
+
+  /** CSR where that is smaller than the dense form, itself where not. Only a 2-D tensor can be sparse. */
+  toSparse(): TensorData {
+    const [rows, columns] = this.shape;
+    if (this.shape.length !== 2 || this.sparse !== undefined || rows === undefined || columns === undefined)
+      return this;
+    let listed = 0;
+    for (const value of this.data) if (value !== 0) listed++;
+    if (rows + 1 + 2 * listed >= rows * columns) return this;
+    const crowIndices = new Int32Array(rows + 1);
+    const colIndices = new Int32Array(listed);
+    const data = new (this.data.constructor as new (length: number) => TensorValues)(listed);
+    let entry = 0;
+    for (let row = 0; row < rows; row++) {
+      for (let column = 0; column < columns; column++) {
+        const value = this.data[row * columns + column]!;
+        if (value === 0) continue;
+        data[entry] = value;
+        colIndices[entry++] = column;
+      }
+      crowIndices[row + 1] = entry;
+    }
+    return new TensorData({ dtype: this.dtype, data, shape: this.shape, sparse: { crowIndices, colIndices } });
+  }
+
+  /** Numbers, or rows of numbers for a 2-D tensor. */
+  toArray(): number[] | number[][] {
+    const { data, shape } = this.toDense();
+    if (shape.length !== 2) return Array.from(data);
+    const [rows = 0, columns = 0] = shape;
+    return Array.from({ length: rows }, (_, row) => Array.from(data.subarray(row * columns, (row + 1) * columns)));
+  }
+}
+
+/** The tensor of a named loss input: its dtype by name, and sparse where the protocol sends that name sparse. */
+export function namedTensor(name: string, input: TensorInput): TensorData {
+  if (input instanceof TensorData) return input;
+  const tensor = TensorData.from(input, DTYPE_BY_NAME[name], name);
+  return SPARSE_NAMES.has(name) ? tensor.toSparse() : tensor;
+}
+
+const isRow = (entry: unknown): entry is readonly number[] => Array.isArray(entry);
+
+const ragged = (name: string): ValidationError =>
+  new ValidationError(`${name} must be numbers or rows of equal length; ragged or mixed lists are not supported`);
+
+/** Typed values of plain numbers; integers are checked, floats are rounded to float32. */
+function toValues(
+  numbers: ArrayLike<number>,
+  dtype: TensorDtype | undefined,
+  name: string,
+): { dtype: TensorDtype; data: TensorValues } {
+  let integers = true;
+  let small = true;
+  for (let index = 0; index < numbers.length; index++) {
+    const value = numbers[index]!;
+    if (!Number.isSafeInteger(value)) integers = false;
+    else if ((value | 0) !== value) small = false;
+  }
+  if (dtype === 'float32' || (dtype === undefined && !integers))
+    return { dtype: 'float32', data: Float32Array.from(numbers) };
+  if (!integers) throw new ValidationError(`${name} must hold integers (dtype int64)`);
+  return { dtype: 'int64', data: small ? Int32Array.from(numbers) : Float64Array.from(numbers) };
+}
+
+function checkShape(data: TensorValues, shape: readonly number[], sparse: SparseIndices | undefined): void {
+  const size = shape.reduce((product, extent) => product * extent, 1);
+  if (sparse === undefined) {
+    if (size !== data.length)
+      throw new ValidationError(`tensor of shape [${shape.join(', ')}] needs ${size} values, got ${data.length}`);
+    return;
+  }
+  const [rows, columns] = shape;
+  const { crowIndices, colIndices } = sparse;
+  if (shape.length !== 2 || rows === undefined || columns === undefined)
+    throw new ValidationError('a sparse tensor must be 2-D and have a shape');
+  if (crowIndices.length !== rows + 1)
+    throw new ValidationError(
+      `sparse tensor with ${rows} rows needs ${rows + 1} row offsets, got ${crowIndices.length}`,
+    );
+  if (colIndices.length !== data.length)
+    throw new ValidationError(`sparse tensor has ${data.length} values but ${colIndices.length} column indices`);
+  if (
+    crowIndices[0] !== 0 ||
+    crowIndices[rows] !== data.length ||
+    crowIndices.some((at, row) => row > 0 && at < crowIndices[row - 1]!)
+  ) {
+    throw new ValidationError('sparse row offsets must rise from 0 to the number of values');
+  }
+  if (colIndices.some((column) => column < 0 || column >= columns))
+    throw new ValidationError(`sparse column indices must be in 0 … ${columns - 1}`);
+}
+
+const RawTensor = request('TensorData', {
+  data: t.array(t.number),
+  dtype: t.union([t.literal('int64'), t.literal('float32')], "'int64' | 'float32'"),
+  shape: optional(t.array(NonNegativeInteger)),
+  sparse_crow_indices: optional(t.array(Integer)),
+  sparse_col_indices: optional(t.array(Integer)),
+});
+
+/** The JSON form of a tensor, used in requests and in JSON-only servers' results. */
+export const TensorDataCodec: t.Type<TensorData, object> = new t.Type<TensorData, object>(
+  'TensorData',
+  (u): u is TensorData => u instanceof TensorData,
+  (u, context) => {
+    const raw = RawTensor.validate(u, context);
+    if (raw._tag === 'Left') return raw;
+    const { data, dtype, shape, sparseCrowIndices, sparseColIndices } = raw.right;
+    try {
+      return t.success(
+        new TensorData({
+          ...toValues(data, dtype, 'tensor'),
+          ...(shape === undefined ? {} : { shape }),
+          ...(sparseCrowIndices === undefined || sparseColIndices === undefined
+            ? {}
+            : {
+                sparse: {
+                  crowIndices: Int32Array.from(sparseCrowIndices),
+                  colIndices: Int32Array.from(sparseColIndices),
+                },
+              }),
+        }),
+      );
+    } catch (error) {
+      if (error instanceof ValidationError) return t.failure(u, context, error.message);
+      throw error;
+    }
+  },
+  (tensor) => ({
+    data: Array.from(tensor.data),
+    dtype: tensor.dtype,
+    shape: [...tensor.shape],
+    ...(tensor.sparse === undefined
+      ? {}
+      : {
+          sparse_crow_indices: Array.from(tensor.sparse.crowIndices),
+          sparse_col_indices: Array.from(tensor.sparse.colIndices),
+        }),
+  }),
+);

@@ -1,0 +1,33 @@
+const BRAND = Symbol.for('tinker-rx/error');
+
+export interface TinkerErrorOptions {
+  /** Whether the same call may succeed later. */
+  readonly retryable?: boolean;
+  /** The service's id of the request that failed. */
+  readonly requestId?: string | undefined;
+  readonly cause?: unknown;
+}
+
+/** Every failure of this library. The set of subclasses is closed; `code` is stable and the same across releases. */
+export abstract class TinkerError extends Error {
+  abstract readonly code: string;
+  readonly retryable: boolean;
+  readonly requestId?: string;
+  readonly [BRAND] = true;
+
+  constructor(message: string, { retryable = false, requestId, cause }: TinkerErrorOptions = {}) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = new.target.name;
+    this.retryable = retryable;
+    if (requestId !== undefined) this.requestId = requestId;
+  }
+}
+
+/** Whether a value is a TinkerError, also one made by another copy of this package. */
+export const isTinkerError = (value: unknown): value is TinkerError =>
+  typeof value === 'object' && value !== null && (value as Record<symbol, unknown>)[BRAND] === true;
+
+/** An input that cannot be sent: found before anything went out, so nothing is lost and the next call works. */
+export class ValidationError extends TinkerError {
+  readonly code = 'invalid_input';
+}

@@ -1,0 +1,36 @@
+import { ValidationError } from './tinkerError.js';
+
+export type CheckpointType = 'training' | 'sampler' | 'external';
+
+const TYPE_BY_FOLDER: Readonly<Record<string, CheckpointType>> = {
+  weights: 'training',
+  sampler_weights: 'sampler',
+  external_weights: 'external',
+};
+
+/** The parts of a `tinker://` path. The path itself is kept as it was given. */
+export interface TinkerPath {
+  readonly path: string;
+  readonly trainingRunId: string;
+  /** Absent in the short form `tinker://run/name` that some servers answer. */
+  readonly checkpointType?: CheckpointType;
+  /** `weights/name`, as REST paths want it; just `name` in the short form. */
+  readonly checkpointId: string;
+}
+
+/** @throws ValidationError when the text is no checkpoint path. */
+export function parseTinkerPath(path: string): TinkerPath {
+  const [run, folder, name, ...rest] = path.startsWith('tinker://') ? path.slice('tinker://'.length).split('/') : [];
+  const isSegment = (part: string | undefined): part is string =>
+    part !== undefined && part !== '' && part !== '.' && part !== '..';
+  if (isSegment(run) && isSegment(folder) && rest.length === 0) {
+    if (name === undefined) return { path, trainingRunId: run, checkpointId: folder };
+    const checkpointType = TYPE_BY_FOLDER[folder];
+    if (checkpointType !== undefined && isSegment(name)) {
+      return { path, trainingRunId: run, checkpointType, checkpointId: `${folder}/${name}` };
+    }
+  }
+  throw new ValidationError(
+    `not a checkpoint path: expected tinker://run/{weights|sampler_weights|external_weights}/name, got ${JSON.stringify(path.slice(0, 200))}`,
+  );
+}

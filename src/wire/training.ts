@@ -1,0 +1,123 @@
+import * as t from 'io-ts';
+import { DatumCodec, type PreparedDatum } from './datum.js';
+import { Finite, NonNegativeInteger, PositiveInteger } from './number.js';
+import { AdamParams, OptimizerConfig, OptimizerParams } from './optimizer.js';
+import { optional, request, response, withDefault } from './record.js';
+import { UserMetadata } from './session.js';
+import { TensorDataCodec, type TensorData } from './tensor.js';
+
+export const LOSS_FNS = [
+  'cross_entropy',
+  'importance_sampling',
+  'ppo',
+  'cispo',
+  'dro',
+  'gspo',
+  'stable_reinforce',
+  'custom',
+] as const;
+export type LossFnType = (typeof LOSS_FNS)[number];
+export const LossFnType = t.keyof(
+  Object.fromEntries(LOSS_FNS.map((name) => [name, null])) as Record<LossFnType, null>,
+  LOSS_FNS.map((name) => `'${name}'`).join(' | '),
+);
+export const LossFnConfig = t.record(t.string, t.union([Finite, t.string]), 'numbers or strings by name');
+export type LossFnConfig = Readonly<Record<string, number | string>>;
+
+export const LoraConfig = request('LoraConfig', {
+  rank: PositiveInteger,
+  seed: optional(NonNegativeInteger),
+  train_unembed: withDefault(t.boolean, true),
+  train_mlp: withDefault(t.boolean, true),
+  train_attn: withDefault(t.boolean, true),
+});
+export type LoraConfig = t.TypeOf<typeof LoraConfig>;
+
+export const CreateModelRequest = request('CreateModelRequest', {
+  session_id: t.string,
+  model_seq_id: NonNegativeInteger,
+  base_model: t.string,
+  user_metadata: optional(UserMetadata),
+  lora_config: optional(LoraConfig),
+  optimizer_config: withDefault(OptimizerConfig, { type: 'adamw' }),
+  type: withDefault(t.literal('create_model'), 'create_model'),
+});
+export const CreateModelResponse = response('CreateModelResponse', { model_id: t.string });
+
+export const GetInfoRequest = request('GetInfoRequest', {
+  model_id: t.string,
+  type: withDefault(t.literal('get_info'), 'get_info'),
+});
+/** Older servers free a model's memory on request. */
+export const UnloadModelRequest = request('UnloadModelRequest', {
+  model_id: t.string,
+  type: withDefault(t.literal('unload_model'), 'unload_model'),
+});
+
+export const ModelData = response('ModelData', {
+  arch: optional(t.string),
+  model_name: optional(t.string),
+  tokenizer_id: optional(t.string),
+});
+export const GetInfoResponse = response('GetInfoResponse', {
+  model_data: ModelData,
+  model_id: t.string,
+  optimizer_config: withDefault(OptimizerConfig, { type: 'adamw' }),
+  is_lora: optional(t.boolean),
+  lora_rank: optional(NonNegativeInteger),
+  model_name: optional(t.string),
+});
+export type GetInfoResponse = t.TypeOf<typeof GetInfoResponse>;
+
+const ForwardBackwardInput = request('ForwardBackwardInput', {
+  data: t.array(DatumCodec),
+  loss_fn: LossFnType,
+  loss_fn_config: optional(LossFnConfig),
+});
+/** The JSON body of forward_backward, for servers that take no protobuf. */
+export const ForwardBackwardRequestJson = request('ForwardBackwardRequest', {
+  model_id: t.string,
+  seq_id: optional(PositiveInteger),
+  forward_backward_input: ForwardBackwardInput,
+  type: optional(t.literal('forward_backward')),
+});
+/** The JSON body of forward: such servers have an endpoint of its own for it. */
+export const ForwardRequestJson = request('ForwardRequest', {
+  model_id: t.string,
+  seq_id: optional(PositiveInteger),
+  forward_input: ForwardBackwardInput,
+  type: optional(t.literal('forward')),
+});
+
+/** One forward or forward-backward pass, whichever way it travels. */
+export interface ForwardBackwardRequest {
+  readonly modelId: string;
+  readonly seqId: number;
+  readonly data: readonly PreparedDatum[];
+  readonly lossFn: string;
+  readonly lossFnConfig?: LossFnConfig;
+  readonly forwardOnly: boolean;
+}
+
+export interface ForwardBackwardOutput {
+  readonly lossFnOutputType: string;
+  /** One map of tensors a datum, in the order of the data; `logprobs` is always among them. */
+  readonly lossFnOutputs: readonly Readonly<Record<string, TensorData>>[];
+  /** As the server names them; the part after the colon says how chunks of one call are reduced. */
+  readonly metrics: Readonly<Record<string, number>>;
+}
+export const ForwardBackwardOutputJson = response('ForwardBackwardOutput', {
+  loss_fn_output_type: withDefault(t.string, 'ArrayRecord'),
+  loss_fn_outputs: t.array(t.record(t.string, TensorDataCodec)),
+  metrics: withDefault(t.record(t.string, t.number), {}),
+});
+
+export const OptimStepRequest = request('OptimStepRequest', {
+  adam_params: optional(AdamParams),
+  optimizer_params: optional(OptimizerParams),
+  model_id: t.string,
+  seq_id: optional(PositiveInteger),
+  type: withDefault(t.literal('optim_step'), 'optim_step'),
+});
+export const OptimStepResponse = response('OptimStepResponse', { metrics: optional(t.record(t.string, t.number)) });
+export type OptimStepResponse = t.TypeOf<typeof OptimStepResponse>;
