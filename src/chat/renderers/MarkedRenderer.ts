@@ -1,0 +1,128 @@
+import { concat, concatMap, defer, from, map, of, type OperatorFunction } from 'rxjs';
+import type { ContentPart, Message, ToolCall, UnparsedToolCall } from './Message.js';
+import { MessageRenderer } from './MessageRenderer.js';
+import type { ParsedResponse, ResponseDelta, Termination } from './Renderer.js';
+import { ResponseScanner, type Block, type Grammar } from './ResponseScanner.js';
+import type { ToolCallResult } from './toolCallJson.js';
+
+/** Families whose turns end with a special token and whose responses are divided by special tokens. */
+export abstract class MarkedRenderer extends MessageRenderer {
+  /** The tokens that end a turn. */
+  protected abstract readonly stopTokens: readonly number[];
+  protected abstract readonly grammar: Grammar;
+
+  /** The calls in one `tool` block. Never throws. */
+  protected readTools(_block: Block, _stopToken: number | undefined): ToolCallResult[] {
+    return [];
+  }
+
+  getStopSequences(): readonly number[] {
+    return this.stopTokens;
+  }
+
+  parse(tokens: ArrayLike<number>): ParsedResponse {
+    const reader = this.#reader();
+    for (let i = 0; i < tokens.length; i++) reader.feed(tokens[i]!);
+    return reader.finish();
+  }
+
+  parseStream(): OperatorFunction<number | ArrayLike<number>, ResponseDelta> {
+    return (source) =>
+      defer(() => {
+        const reader = this.#reader();
+        return concat(
+          of<ResponseDelta>({ type: 'header', role: 'assistant' }),
+          source.pipe(
+            map((item) => (typeof item === 'number' ? [item] : Array.from(item))),
+            concatMap((tokens) => {
+              for (const token of tokens) reader.feed(token);
+              return from(reader.take());
+            }),
+          ),
+          defer(() => {
+            const response = reader.finish();
+            return from<ResponseDelta[]>([...reader.take(), { type: 'end', response }]);
+          }),
+        );
+      });
+  }
+
+  /** One response being read: the scanner's blocks as parts, calls and deltas. */
+  #reader(): { feed(token: number): void; take(): ResponseDelta[]; finish(): ParsedResponse } {
+    let deltas: ResponseDelta[] = [];
+    let stop: number | undefined;
+    let held: number | undefined;
+    let overrun = false;
+    const toolCalls: ToolCall[] = [];
+    const unparsedToolCalls: UnparsedToolCall[] = [];
+    const parts: ContentPart[] = [];
+    const onBlock = (block: Block): void => {
+      if (block.mode === 'text') parts.push({ type: 'text', text: block.segments.join('') });
+      if (block.mode === 'thinking') parts.push({ type: 'thinking', thinking: block.segments.join('') });
+      if (block.mode !== 'tool') return;
+      for (const result of this.readTools(block, stop)) {
+        if (result.call) {
+          toolCalls.push(result.call);
+          deltas.push({ type: 'tool-call', call: result.call });
+        } else {
+          unparsedToolCalls.push(result.unparsed);
+          deltas.push({ type: 'unparsed-tool-call', call: result.unparsed });
+        }
+      }
+    };
+    const scanner = new ResponseScanner(
+      this.tokenizer,
+      this.grammar,
+      ({ mode, text, block }) =>
+        deltas.push(
+          mode === 'text'
+            ? { type: 'text', text, contentIndex: block }
+            : { type: 'thinking', thinking: text, contentIndex: block },
+        ),
+      onBlock,
+    );
+    return {
+      feed: (token) => {
+        if (stop !== undefined) {
+          overrun ||= this.stopTokens.includes(token);
+          return;
+        }
+        if (held !== undefined) scanner.feed(held);
+        held = undefined;
+        if (this.stopTokens.includes(token)) stop = token;
+        // An end-of-text token counts only as the very last one.
+        else if (token === this.tokenizer.eosTokenId) held = token;
+        else scanner.feed(token);
+      },
+      take: () => {
+        const taken = deltas;
+        deltas = [];
+        return taken;
+      },
+      finish: () => {
+        scanner.finish();
+        let termination: Termination = 'malformed';
+        if (stop !== undefined && !overrun) termination = 'stop';
+        else if (stop === undefined && held !== undefined) termination = 'end_of_text';
+        return response(parts, toolCalls, unparsedToolCalls, termination);
+      },
+    };
+  }
+}
+
+function response(
+  parts: readonly ContentPart[],
+  toolCalls: readonly ToolCall[],
+  unparsedToolCalls: readonly UnparsedToolCall[],
+  termination: Termination,
+): ParsedResponse {
+  const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+  const thinking = parts.map((part) => (part.type === 'thinking' ? part.thinking : '')).join('');
+  const message: Message = {
+    role: 'assistant',
+    content: parts.every((part) => part.type === 'text') ? text : parts,
+    ...(toolCalls.length > 0 ? { toolCalls } : {}),
+    ...(unparsedToolCalls.length > 0 ? { unparsedToolCalls } : {}),
+  };
+  return { message, text, thinking, toolCalls, unparsedToolCalls, termination };
+}
