@@ -1,0 +1,12 @@
+export { batch, type BatchOptions } from './batch.js';
+export { batchByWeight, type BatchByWeightOptions } from './batchByWeight.js';
+export { concatMapAhead, type ConcatMapAheadOptions } from './concatMapAhead.js';
+export { currentGate, Gate, withGate } from './gate.js';
+export { type Dataset, interleave, type InterleaveOptions } from './interleave.js';
+export { keepGate } from './keepGate.js';
+export { mergeMapWeighted, type MergeMapWeightedOptions } from './mergeMapWeighted.js';
+export { repeatEpochs, type RepeatEpochsOptions } from './repeatEpochs.js';
+export { retryBackoff, type RetryBackoffOptions } from './retryBackoff.js';
+export { settle } from './settle.js';
+export { shuffle, type ShuffleOptions } from './shuffle.js';
+export { takeUntilIdle, type TakeUntilIdleOptions } from './takeUntilIdle.js';

@@ -1,0 +1,132 @@
+import { Observable } from 'rxjs';
+import { currentGate, Gate, withGate } from './gate.js';
+import { Listener } from './internal/listener.js';
+import { Queue } from './internal/queue.js';
+import { seededRandom } from './internal/random.js';
+
+export interface Dataset<T> {
+  readonly source: Observable<T>;
+  /** Its share of the mix, relative to the others: > 0. Default 1. */
+  readonly weight?: number;
+}
+
+export interface InterleaveOptions {
+  /** Draws the next dataset at random with this seed. Default: by turns, spread as evenly as the weights allow. */
+  readonly seed?: number;
+  /** When to end: with the last dataset (default), the others then share what is left; or with the first, keeping the mix. */
+  readonly until?: 'all' | 'first';
+  /** How many values of each dataset are kept ready: ≥ 1. Default 16. */
+  readonly prefetch?: number;
+}
+
+interface Lane<T> {
+  readonly weight: number;
+  readonly gate: Gate;
+  readonly ready: Queue<T>;
+  credit: number;
+  ended: boolean;
+}
+
+/**
+ * Mixes datasets by weight; which one comes next never depends on how fast they are.
+ *
+ * ```
+ * a         -a-a-a-|               weight 2
+ * b         ---------b-b-|         weight 1
+ * result    -a-------(ba)ab-|
+ * ```
+ * An error of any dataset ends the mix at once. It completes with the last dataset, or with the first. Unsubscribing
+ * stops all. Each dataset has its own {@link Gate}, closed while `prefetch` of its values are ready; values of
+ * sources that know of no gate are queued without bound. Nothing is emitted while the gate downstream is closed.
+ *
+ * To go on with a small dataset until a large one ends: `{ source: small.pipe(repeatEpochs()) }` and `until: 'first'`.
+ */
+export function interleave<T>(
+  datasets: readonly Dataset<T>[],
+  { seed, until = 'all', prefetch = 16 }: InterleaveOptions = {},
+): Observable<T> {
+  for (const { weight = 1 } of datasets) {
+    if (!(weight > 0 && weight < Infinity)) throw new RangeError(`weight must be finite and > 0, got ${weight}`);
+  }
+  if (!(prefetch >= 1)) throw new RangeError(`prefetch must be >= 1, got ${prefetch}`);
+  if (seed !== undefined) seededRandom(seed);
+  return new Observable((subscriber) => {
+    const downstream = currentGate();
+    const draw = seed === undefined ? undefined : seededRandom(seed);
+    let chosen: Lane<T> | undefined;
+    let busy = false;
+    let stopWaiting: (() => void) | undefined;
+    let lanes = datasets.map(({ weight = 1 }): Lane<T> => ({
+      weight,
+      gate: new Gate(),
+      ready: new Queue(),
+      credit: 0,
+      ended: false,
+    }));
+
+    const choose = (): Lane<T> | undefined => {
+      const total = lanes.reduce((sum, { weight }) => sum + weight, 0);
+      if (draw !== undefined) {
+        let rest = draw() * total;
+        return lanes.find(({ weight }) => (rest -= weight) < 0) ?? lanes.at(-1);
+      }
+      // Everyone earns its weight, the richest goes and pays the total: shares are exact and evenly spread.
+      let richest: Lane<T> | undefined;
+      for (const lane of lanes) {
+        lane.credit += lane.weight;
+        if (richest === undefined || lane.credit > richest.credit) richest = lane;
+      }
+      if (richest !== undefined) richest.credit -= total;
+      return richest;
+    };
+
+    const advance = () => {
+      if (busy) return;
+      busy = true;
+      while (!subscriber.closed) {
+        if (downstream?.isOpen === false) {
+          stopWaiting ??= downstream.onceOpen(() => {
+            stopWaiting = undefined;
+            withGate(downstream, advance);
+          });
+          break;
+        }
+        chosen ??= choose();
+        if (chosen === undefined) subscriber.complete();
+        else if (chosen.ready.length > 0) {
+          const lane = chosen;
+          chosen = undefined;
+          subscriber.next(lane.ready.shift());
+          lane.gate.set(lane.ready.length < prefetch);
+        } else if (chosen.ended) {
+          const gone = chosen;
+          chosen = undefined;
+          lanes = until === 'first' ? [] : lanes.filter((lane) => lane !== gone);
+        } else break;
+      }
+      busy = false;
+    };
+
+    subscriber.add(() => stopWaiting?.());
+    lanes.forEach((lane, index) => {
+      const listener = new Listener<T>(
+        subscriber,
+        downstream,
+        {
+          next: (value) => {
+            lane.ready.push(value);
+            advance();
+            if (lane.ready.length >= prefetch) lane.gate.set(false);
+          },
+          complete: () => {
+            lane.ended = true;
+            advance();
+          },
+        },
+        undefined,
+      );
+      withGate(lane.gate, () => datasets[index]!.source.subscribe(listener));
+    });
+    advance();
+  });
+}

@@ -1,0 +1,33 @@
+import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { currentGate } from './gate.js';
+import { Listener } from './internal/listener.js';
+
+/**
+ * Carries the gate from downstream over a wait: what is subscribed to because of a value finds the gate again.
+ *
+ * ```ts
+ * from(listOfFiles).pipe(          // a promise: its value comes long after subscribe
+ *   keepGate(),
+ *   concatMap((file) => fromJsonl(file)),
+ *   train(trainer, options),
+ * )
+ * ```
+ * A gate is handed upstream while subscribing, which is synchronous. Where an operator between the source and the
+ * bounded operator subscribes later, because of a timer, a promise or a request, put this right before it.
+ * Values, errors and completion pass unchanged. Holds nothing.
+ *
+ * @see docs/backpressure.md
+ */
+export function keepGate<T>(): MonoTypeOperatorFunction<T> {
+  return (source) =>
+    new Observable((subscriber) => {
+      const gate = currentGate();
+      const listener = new Listener<T>(
+        subscriber,
+        gate,
+        { next: (value) => subscriber.next(value), complete: () => subscriber.complete() },
+        undefined,
+      );
+      return source.subscribe(listener);
+    });
+}

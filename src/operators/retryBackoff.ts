@@ -1,0 +1,93 @@
+import {
+  asyncScheduler,
+  defer,
+  type MonoTypeOperatorFunction,
+  retry,
+  type SchedulerLike,
+  tap,
+  throwError,
+  timer,
+} from 'rxjs';
+import { currentGate } from './gate.js';
+import { systemRandom } from './internal/random.js';
+import { underGate } from './internal/underGate.js';
+
+export interface RetryBackoffOptions {
+  /** The wait before the first retry, ≥ 0. Default 500. */
+  readonly initialMs?: number;
+  /** What each further wait is multiplied by, ≥ 1. Default 2. */
+  readonly factor?: number;
+  /** The longest wait of our own. Default 10 000. */
+  readonly maxMs?: number;
+  /** How far a wait may stray, as a share of it, 0 to 1: 0.25 (default) is ±25 %. */
+  readonly jitter?: number;
+  /** How many retries in a row. Default: no limit. */
+  readonly maxRetries?: number;
+  /** How long after subscribe, or after the last value, a retry may still start. Default: no limit. */
+  readonly deadlineMs?: number;
+  /** Whether to try again after this error. Default: what the error's own `retryable` says. */
+  readonly retryable?: (error: unknown) => boolean;
+  /** The wait the server asked for, used as it is. Default: the error's `retryAfterMs`, if it has one. */
+  readonly serverDelayMs?: (error: unknown) => number | undefined;
+  /** Default `asyncScheduler`. */
+  readonly scheduler?: SchedulerLike;
+  /** Numbers in [0, 1) for the jitter. Default: the system's. */
+  readonly random?: () => number;
+}
+
+/**
+ * Subscribes again after a retryable error, waiting longer each time.
+ *
+ * ```
+ * source    -a-#                   subscribed three times
+ *                --#
+ *                      -b-|
+ * result    -a----------b-|        initialMs 2, factor 2
+ * ```
+ * A value sets the count, the wait and the deadline back. The error is passed on, at once, if it is not retryable,
+ * if the retries are used up, or if the next one would start after the deadline. Completion ends it. Unsubscribing
+ * stops the wait. Holds nothing.
+ */
+export function retryBackoff<T>({
+  initialMs = 500,
+  factor = 2,
+  maxMs = 10_000,
+  jitter = 0.25,
+  maxRetries = Infinity,
+  deadlineMs = Infinity,
+  retryable = saysRetryable,
+  serverDelayMs = saysDelay,
+  scheduler = asyncScheduler,
+  random = systemRandom,
+}: RetryBackoffOptions = {}): MonoTypeOperatorFunction<T> {
+  if (!(initialMs >= 0)) throw new RangeError(`initialMs must be >= 0, got ${initialMs}`);
+  if (!(factor >= 1)) throw new RangeError(`factor must be >= 1, got ${factor}`);
+  if (!(maxMs >= 0)) throw new RangeError(`maxMs must be >= 0, got ${maxMs}`);
+  if (!(jitter >= 0 && jitter <= 1)) throw new RangeError(`jitter must be from 0 to 1, got ${jitter}`);
+  if (!(maxRetries >= 0)) throw new RangeError(`maxRetries must be >= 0, got ${maxRetries}`);
+  if (!(deadlineMs >= 0)) throw new RangeError(`deadlineMs must be >= 0, got ${deadlineMs}`);
+  return (source) =>
+    defer(() => {
+      let since = scheduler.now();
+      const delay = (error: unknown, attempt: number) => {
+        if (attempt > maxRetries || !retryable(error)) return throwError(() => error);
+        const own = Math.min(maxMs, initialMs * factor ** (attempt - 1)) * (1 + jitter * (2 * random() - 1));
+        const delayMs = serverDelayMs(error) ?? own;
+        if (scheduler.now() + delayMs - since > deadlineMs) return throwError(() => error);
+        return timer(delayMs, scheduler);
+      };
+      return underGate(currentGate(), source).pipe(
+        tap(() => (since = scheduler.now())),
+        retry({ delay, resetOnSuccess: true }),
+      );
+    });
+}
+
+function saysRetryable(error: unknown): boolean {
+  return (error as { retryable?: unknown } | null | undefined)?.retryable === true;
+}
+
+function saysDelay(error: unknown): number | undefined {
+  const delayMs = (error as { retryAfterMs?: unknown } | null | undefined)?.retryAfterMs;
+  return typeof delayMs === 'number' && delayMs >= 0 ? delayMs : undefined;
+}
