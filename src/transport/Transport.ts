@@ -1,0 +1,48 @@
+import type { Observable } from 'rxjs';
+
+/**
+ * Requests that must not wait for each other: each lane has connections of its own, so that two thousand long polls
+ * cannot starve a heartbeat.
+ */
+export type Lane = 'session' | 'training' | 'sampling' | 'polls' | 'sessionPolls' | 'telemetry' | 'rest';
+export const LANES: readonly Lane[] = ['session', 'training', 'sampling', 'polls', 'sessionPolls', 'telemetry', 'rest'];
+
+export interface TransportRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Below the base URL, from its slash on, query included: `/api/v1/asample`. */
+  readonly path: string;
+  readonly lane: Lane;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** When to give up on the answer. */
+  readonly timeoutMs: number;
+}
+
+export interface TransportResponse {
+  readonly status: number;
+  /** Lower-case names; several values of one name are joined by commas. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The whole body: it is always read to its end, so that the connection can serve the next request. */
+  readonly body: Uint8Array;
+}
+
+/**
+ * One request in, one Observable out. Cold: it sends on subscribe, emits the one response and completes; any HTTP
+ * status is a response, and only a request that got none errors, with a {@link TransportFailure}. Unsubscribing
+ * aborts the request.
+ */
+export type Transport = (request: TransportRequest) => Observable<TransportResponse>;
+
+/** A request that got no answer: the connection failed, broke or took too long. */
+export class TransportFailure extends Error {
+  override readonly name = 'TransportFailure';
+
+  constructor(
+    readonly kind: 'connection' | 'timeout',
+    message: string,
+    cause?: unknown,
+  ) {
+    super(message, cause === undefined ? undefined : { cause });
+  }
+}

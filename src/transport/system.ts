@@ -1,0 +1,14 @@
+import { randomUUID } from 'node:crypto';
+import * as zlib from 'node:zlib';
+
+/** Chance, from the machine. Everything above takes it as a parameter. */
+export const systemRandom = (): number => Math.random();
+export const systemUuid = (): string => randomUUID();
+
+type Zlib = typeof zlib & {
+  zstdCompressSync?: (bytes: Uint8Array) => Buffer;
+  zstdDecompressSync?: (bytes: Uint8Array) => Buffer;
+};
+
+/** zstd where the running Node has it (22.15 and later); undefined elsewhere, and then bodies go out as they are. */
+export const zstdCompress: ((bytes: Uint8Array) => Uint8Array) | undefined = (zlib as Zlib).zstdCompressSync;
