@@ -5,6 +5,9 @@
 export { Engine } from './engine.js';
 export type { CreateModelOptions, CreateSamplerOptions, EngineOptions, ForwardBackwardOptions } from './engine.js';
 export { EngineCancelledError, EngineClosedError, EngineUserError } from './errors.js';
+export { decodeSafetensors, encodeSafetensors } from './safetensors.js';
+export type { SafetensorsDtype, SafetensorsFile } from './safetensors.js';
+export { decodeTokens, encodeText, END_TOKEN, SPECIAL, SPECIAL_NAMES, VOCABULARY_SIZE } from './vocabulary.js';
 export type {
   AdamOptions,
   BaseModelInfo,

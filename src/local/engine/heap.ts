@@ -1,0 +1,131 @@
+import { assemble } from './wasm/assembler.js';
+import { gemm } from './wasm/gemm.js';
+import { createMemory, instantiate } from './wasm/runtime.js';
+
+const PAGE_FLOATS = 16_384;
+const MAX_PAGES = 32_768;
+const SMALLEST_BLOCK = 64;
+const REGION_FLOATS = 1 << 18;
+
+type Gemm = (
+  m: number,
+  n: number,
+  k: number,
+  a: number,
+  aRow: number,
+  aColumn: number,
+  b: number,
+  bRow: number,
+  c: number,
+  cRow: number,
+  accumulate: number,
+) => void;
+
+/**
+ * The floats the kernels work on: one WebAssembly memory, addressed by float offset. `alloc`/`free` hand out blocks in
+ * power-of-two sizes that are used again, `scratch` bumps through regions that are kept: memory grows to what the
+ * largest request needs and stays there.
+ */
+export class Heap {
+  /** All floats. Read it again after any allocation: growing the memory replaces the array. */
+  floats: Float32Array;
+  readonly #memory = createMemory(1, MAX_PAGES);
+  readonly #gemm: Gemm;
+  readonly #free = new Map<number, number[]>();
+  readonly #sizes = new Map<number, number>();
+  readonly #regions: { readonly start: number; readonly size: number }[] = [];
+  #end = SMALLEST_BLOCK;
+  #region = 0;
+  #used = 0;
+
+  constructor() {
+    this.#gemm = instantiate(assemble([gemm]), this.#memory)['gemm'] as Gemm;
+    this.floats = new Float32Array(this.#memory.buffer);
+  }
+
+  /** Bytes of memory held. */
+  get bytes(): number {
+    return this.#memory.buffer.byteLength;
+  }
+
+  /** A block of at least `size` floats, contents undefined. */
+  alloc(size: number): number {
+    let rounded = SMALLEST_BLOCK;
+    while (rounded < size) rounded *= 2;
+    const reused = this.#free.get(rounded)?.pop();
+    const start = reused ?? this.#end;
+    if (reused === undefined) {
+      this.#end += rounded;
+      const missing = this.#end - this.floats.length;
+      if (missing > 0) {
+        this.#memory.grow(Math.max(Math.ceil(missing / PAGE_FLOATS), 64));
+        this.floats = new Float32Array(this.#memory.buffer);
+      }
+    }
+    this.#sizes.set(start, rounded);
+    return start;
+  }
+
+  free(start: number): void {
+    const size = this.#sizes.get(start);
+    if (size === undefined) throw new Error(`no block at ${start}`);
+    this.#sizes.delete(start);
+    const list = this.#free.get(size);
+    if (list === undefined) this.#free.set(size, [start]);
+    else list.push(start);
+  }
+
+  /** Floats that live until {@link release}; contents undefined. */
+  scratch(size: number): number {
+    size = (size + 3) & ~3;
+    for (;;) {
+      let region = this.#regions[this.#region];
+      if (region === undefined) {
+        const wanted = Math.max(size, REGION_FLOATS);
+        region = { start: this.alloc(wanted), size: wanted };
+        this.#regions.push(region);
+      }
+      if (this.#used + size <= region.size) {
+        const start = region.start + this.#used;
+        this.#used += size;
+        return start;
+      }
+      this.#region++;
+      this.#used = 0;
+    }
+  }
+
+  mark(): { readonly region: number; readonly used: number } {
+    return { region: this.#region, used: this.#used };
+  }
+
+  /** Gives back all scratch taken since `mark`. */
+  release(mark: { readonly region: number; readonly used: number }): void {
+    this.#region = mark.region;
+    this.#used = mark.used;
+  }
+
+  /** Copies an array in, to a block of its own. */
+  store(values: Float32Array): number {
+    const start = this.alloc(values.length);
+    this.floats.set(values, start);
+    return start;
+  }
+
+  /** C = A·B or C += A·B, offsets and strides in floats; n a multiple of 4. */
+  gemm(
+    m: number,
+    n: number,
+    k: number,
+    a: number,
+    aRow: number,
+    aColumn: number,
+    b: number,
+    bRow: number,
+    c: number,
+    cRow: number,
+    accumulate: boolean,
+  ): void {
+    this.#gemm(m, n, k, 4 * a, 4 * aRow, 4 * aColumn, 4 * b, 4 * bRow, 4 * c, 4 * cRow, accumulate ? 1 : 0);
+  }
+}

@@ -1,0 +1,49 @@
+import { logSumExp } from './elementwise.js';
+import type { Heap } from './heap.js';
+
+/** Logprobs of the targets, [rows, k] row major: p = logit − log Σ exp. */
+export function targetLogprobs(
+  heap: Heap,
+  logits: number,
+  rows: number,
+  vocabulary: number,
+  targets: Int32Array,
+  k: number,
+): Float32Array {
+  const f = heap.floats;
+  const result = new Float32Array(rows * k);
+  for (let row = 0; row < rows; row++) {
+    const at = logits + row * vocabulary;
+    const total = logSumExp(f, at, vocabulary);
+    for (let j = 0; j < k; j++) result[row * k + j] = f[at + targets[row * k + j]!]! - total;
+  }
+  return result;
+}
+
+/** Replaces the logits by the loss's gradient, given its derivative with respect to each target logprob. */
+export function targetLogprobsBackward(
+  heap: Heap,
+  logits: number,
+  rows: number,
+  vocabulary: number,
+  targets: Int32Array,
+  k: number,
+  gradient: Float32Array,
+): void {
+  const f = heap.floats;
+  for (let row = 0; row < rows; row++) {
+    const at = logits + row * vocabulary;
+    let total = 0;
+    for (let j = 0; j < k; j++) total += gradient[row * k + j]!;
+    if (total === 0) {
+      f.fill(0, at, at + vocabulary);
+    } else {
+      const log = logSumExp(f, at, vocabulary);
+      for (let i = 0; i < vocabulary; i++) f[at + i] = -total * Math.exp(f[at + i]! - log);
+    }
+    for (let j = 0; j < k; j++) {
+      const index = at + targets[row * k + j]!;
+      f[index] = f[index]! + gradient[row * k + j]!;
+    }
+  }
+}

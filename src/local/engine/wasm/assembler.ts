@@ -1,0 +1,95 @@
+/**
+ * Just enough of a WebAssembly assembler for the engine's kernels: one imported memory, exported functions, i32 and
+ * v128 locals. Kernels are assembled at start-up (well under a millisecond) instead of being shipped as a binary blob,
+ * so that what runs can be read here.
+ */
+
+/** Code under construction: a flat list of bytes. */
+export type Code = readonly number[];
+
+const unsigned = (value: number): number[] => {
+  const bytes: number[] = [];
+  do {
+    const low = value & 0x7f;
+    value >>>= 7;
+    bytes.push(value === 0 ? low : low | 0x80);
+  } while (value !== 0);
+  return bytes;
+};
+
+const signed = (value: number): number[] => {
+  const bytes: number[] = [];
+  for (;;) {
+    const low = value & 0x7f;
+    value >>= 7;
+    const done = (value === 0 && (low & 0x40) === 0) || (value === -1 && (low & 0x40) !== 0);
+    bytes.push(done ? low : low | 0x80);
+    if (done) return bytes;
+  }
+};
+
+const text = (value: string): number[] => [...unsigned(value.length), ...new TextEncoder().encode(value)];
+const simd = (opcode: number): number[] => [0xfd, ...unsigned(opcode)];
+const EMPTY_BLOCK = 0x40;
+
+/** Instructions, each as the bytes that encode it. Memory operands take a byte offset and assume 4-byte alignment. */
+export const op = {
+  get: (local: number): Code => [0x20, ...unsigned(local)],
+  set: (local: number): Code => [0x21, ...unsigned(local)],
+  i32: (value: number): Code => [0x41, ...signed(value)],
+  add: [0x6a] as Code,
+  sub: [0x6b] as Code,
+  mul: [0x6c] as Code,
+  /** Signed a ≤ b. */
+  le: [0x4c] as Code,
+  /** Signed a < b. */
+  lt: [0x48] as Code,
+  load: (offset: number): Code => [...simd(0x00), 2, ...unsigned(offset)],
+  store: (offset: number): Code => [...simd(0x0b), 2, ...unsigned(offset)],
+  loadSplat: (offset: number): Code => [...simd(0x09), 2, ...unsigned(offset)],
+  zero: [...simd(0x0c), ...new Array<number>(16).fill(0)] as Code,
+  vectorAdd: simd(0xe4) as Code,
+  vectorMul: simd(0xe6) as Code,
+  if: (body: Code): Code => [0x04, EMPTY_BLOCK, ...body, 0x0b],
+  /** Runs `body` as long as `condition` leaves non-zero on the stack. */
+  while: (condition: Code, body: Code): Code => [
+    ...[0x02, EMPTY_BLOCK, 0x03, EMPTY_BLOCK],
+    ...condition,
+    ...[0x45, 0x0d, 1],
+    ...body,
+    ...[0x0c, 0, 0x0b, 0x0b],
+  ],
+} as const;
+
+/** A function of i32 parameters without a result. Locals are numbered parameters first, then i32, then v128. */
+export interface WasmFunction {
+  readonly name: string;
+  readonly parameters: number;
+  readonly integers: number;
+  readonly vectors: number;
+  readonly body: Code;
+}
+
+/** Encodes a module that imports memory `env.memory` and exports the functions given. */
+export function assemble(functions: readonly WasmFunction[]): Uint8Array<ArrayBuffer> {
+  const I32 = 0x7f;
+  const V128 = 0x7b;
+  const vector = (items: readonly number[][]): number[] => [...unsigned(items.length), ...items.flat()];
+  const section = (id: number, content: number[]): number[] => [id, ...unsigned(content.length), ...content];
+  const bodies = functions.map(({ integers, vectors, body }) => {
+    const locals = vector([
+      [...unsigned(integers), I32],
+      [...unsigned(vectors), V128],
+    ]);
+    const code = [...locals, ...body, 0x0b];
+    return [...unsigned(code.length), ...code];
+  });
+  return Uint8Array.from([
+    ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+    ...section(1, vector(functions.map((f) => [0x60, ...vector(new Array<number[]>(f.parameters).fill([I32])), 0]))),
+    ...section(2, vector([[...text('env'), ...text('memory'), 0x02, 0x00, 1]])),
+    ...section(3, vector(functions.map((_, index) => unsigned(index)))),
+    ...section(7, vector(functions.map((f, index) => [...text(f.name), 0x00, ...unsigned(index)]))),
+    ...section(10, vector(bodies)),
+  ]);
+}
