@@ -1,0 +1,31 @@
+"""The virtual environment of the parity scripts: made when missing, then entered.
+
+Call `enter()` first thing in a script. It makes node_modules/.cache/parity-venv, installs the newest
+`tinker` from PyPI into it and starts the script again under that Python. Delete the folder to take a
+newer release.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+VENV = ROOT / "node_modules" / ".cache" / "parity-venv"
+PYTHON = VENV / "bin" / "python"
+# Written last, so that an interrupted install is not taken for a finished one.
+READY = VENV / ".ready"
+
+
+def enter() -> None:
+    if Path(sys.prefix).resolve() == VENV.resolve():
+        return
+    if not READY.exists():
+        VENV.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=True, stdout=sys.stderr)
+        install = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "tinker"]
+        subprocess.run(install, check=True, stdout=sys.stderr)
+        READY.touch()
+    os.execv(PYTHON, [str(PYTHON), *sys.argv])

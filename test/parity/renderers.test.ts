@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import { getRenderer, type SupervisedExample } from '../../src/chat/renderers/index.js';
+import { conversation, recordedFamilies, type RecordedExample } from './renderersRecorded.js';
+
+function plain({ modelInput, weights }: SupervisedExample): RecordedExample {
+  const runs: [number, number][] = [];
+  for (const weight of weights) {
+    const last = runs.at(-1);
+    if (last?.[0] === weight) last[1]++;
+    else runs.push([weight, 1]);
+  }
+  return { tokens: [...modelInput.toInts()], weights: runs };
+}
+
+for (const { family, tokenizer } of recordedFamilies()) {
+  describe(`${family.family}, tokens as recorded`, () => {
+    for (const [name, entries] of Object.entries(family.renderers)) {
+      const renderer = getRenderer(name, tokenizer, { currentDate: '2026-01-02' });
+      for (const [caseName, { prompt, supervised }] of Object.entries(entries)) {
+        const messages = () => conversation(renderer, family.cases[caseName]!);
+        if (prompt) {
+          it(`${name}: prompt of ${caseName} (${prompt.by.join(', ')})`, () => {
+            const all = messages();
+            const asked = all.at(-1)?.role === 'assistant' ? all.slice(0, -1) : all;
+            const tokens = [...renderer.buildGenerationPrompt(asked).toInts()];
+            if (!same(tokens, prompt.value)) expect(tokenizer.decode(tokens)).toBe(tokenizer.decode(prompt.value));
+            expect(tokens).toEqual(prompt.value);
+          });
+        }
+        if (supervised) {
+          it(`${name}: examples of ${caseName} (${supervised.by.join(', ')})`, () => {
+            const examples = renderer
+              .buildSupervisedExamples(messages(), { trainOn: 'all_assistant_messages' })
+              .map(plain);
+            const text = (example: RecordedExample) => tokenizer.decode(example.tokens);
+            expect(examples.map(text)).toEqual(supervised.value.map(text));
+            expect(examples).toEqual(supervised.value);
+          });
+        }
+      }
+    }
+  });
+}
+
+function same(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((value, index) => value === b[index]);
+}
