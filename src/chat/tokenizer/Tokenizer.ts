@@ -26,10 +26,10 @@ export interface Tokenizer {
   encode(text: string): Int32Array;
   /** Encodes trusted text: special-token strings become their ids. Neither bos nor eos is added. */
   encodeWithSpecials(text: string): Int32Array;
-  /** Text of the tokens; incomplete UTF-8 becomes U+FFFD. `decode([])` is `''`. Throws a `RangeError` on an unknown id. */
+  /** Text of the tokens; incomplete UTF-8 becomes U+FFFD and an id that the tokenizer does not know nothing at all. `decode([])` is `''`. */
   decode(tokens: ArrayLike<number>, options?: DecodeOptions): string;
-  /** The exact bytes of the tokens, so that a stream can hold back an incomplete character. Throws as `decode` does. */
+  /** The exact bytes of the tokens, so that a stream can hold back an incomplete character. */
   decodeBytes(tokens: ArrayLike<number>): Uint8Array;
-  /** Id of a special token. Throws a `RangeError` that names the tokenizer when there is none. */
+  /** Id of a special token. Throws a `TokenizerError` that names the tokenizer when there is none. */
   tokenId(special: string): number;
 }

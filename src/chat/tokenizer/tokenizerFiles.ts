@@ -1,0 +1,101 @@
+import { TokenizerError } from './TokenizerError.js';
+
+/** An entry of `added_tokens` in tokenizer.json, or of `added_tokens_decoder` in tokenizer_config.json. */
+export interface AddedTokenJson {
+  readonly content: string;
+  readonly id?: number;
+  readonly special?: boolean;
+  readonly normalized?: boolean;
+  readonly lstrip?: boolean;
+  readonly rstrip?: boolean;
+  readonly single_word?: boolean;
+}
+
+/** A step of tokenizer.json's pipeline; which fields it has depends on its type. */
+export type StepJson = { readonly type: string } & Readonly<Record<string, unknown>>;
+
+/** tokenizer.json, as far as this library reads it itself. */
+export interface TokenizerJson {
+  readonly model: Readonly<Record<string, unknown>>;
+  readonly added_tokens?: readonly AddedTokenJson[] | null;
+  readonly normalizer?: StepJson | null;
+  readonly pre_tokenizer?: StepJson | null;
+  readonly post_processor?: StepJson | null;
+  readonly decoder?: StepJson | null;
+}
+
+type TokenName = string | { readonly content: string } | null;
+
+/** tokenizer_config.json, as far as this library reads it itself. */
+export interface TokenizerConfigJson {
+  readonly bos_token?: TokenName;
+  readonly eos_token?: TokenName;
+  readonly chat_template?: string | readonly { readonly name: string; readonly template: string }[] | null;
+  readonly added_tokens_decoder?: Readonly<Record<string, AddedTokenJson>>;
+}
+
+/** The contents of a tokenizer's files. */
+export interface TokenizerFiles {
+  readonly tokenizer: TokenizerJson;
+  readonly config?: TokenizerConfigJson;
+  /** chat_template.jinja (or .json), which wins over the template in the config. */
+  readonly chatTemplate?: string;
+}
+
+/** An added token with everything decided. */
+export interface AddedToken extends AddedTokenJson {
+  readonly id: number;
+  readonly special: boolean;
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Parses one of the JSON files. @throws TokenizerError naming the file. */
+export function parseJsonObject<A extends object>(text: string, file: string): A {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new TokenizerError(`${file} is not JSON`, { cause });
+  }
+  if (!isRecord(value)) throw new TokenizerError(`${file} is not a JSON object`);
+  return value as A;
+}
+
+/** @throws TokenizerError for what cannot be a tokenizer.json. */
+export function checkTokenizerJson(value: unknown, id: string): asserts value is TokenizerJson {
+  if (!isRecord(value) || !isRecord(value['model']) || value['model']['vocab'] === undefined) {
+    throw new TokenizerError(`the tokenizer.json of ${id} has no model with a vocabulary`);
+  }
+}
+
+/**
+ * Every added token of tokenizer.json, and of tokenizer_config.json those that the former lacks: `transformers` adds them on load, and some
+ * models keep their turn markers only there.
+ */
+export function addedTokens({ tokenizer, config }: TokenizerFiles): AddedToken[] {
+  const tokens = new Map<string, AddedToken>();
+  const add = (token: AddedTokenJson, id: number | undefined): void => {
+    if (id === undefined || !Number.isInteger(id) || tokens.has(token.content)) return;
+    tokens.set(token.content, { ...token, id, special: token.special ?? false });
+  };
+  for (const token of tokenizer.added_tokens ?? []) add(token, token.id);
+  for (const [id, token] of Object.entries(config?.added_tokens_decoder ?? {})) add(token, Number(id));
+  return [...tokens.values()];
+}
+
+/** The string of `bos_token` or `eos_token`, however the config writes it. */
+export const tokenName = (name: TokenName | undefined): string | undefined =>
+  name == null ? undefined : typeof name === 'string' ? name : name.content;
+
+/** The chat template that applies: the file of its own, else the config's, of several the one named `default`. */
+export function chatTemplateOf({
+  chatTemplate,
+  config,
+}: Pick<TokenizerFiles, 'chatTemplate' | 'config'>): string | undefined {
+  if (chatTemplate !== undefined) return chatTemplate;
+  const own = config?.chat_template;
+  if (own == null || typeof own === 'string') return own ?? undefined;
+  return (own.find(({ name }) => name === 'default') ?? own[0])?.template;
+}
