@@ -1,7 +1,7 @@
 import { logSumExp } from './elementwise.js';
 import type { Heap } from './heap.js';
 
-/** Logprobs of the targets, [rows, k] row major: p = logit − log Σ exp. */
+/** Logprobs of the targets, [rows, k] row major: p = logit − log Σ exp; and that sum of each row, for the backward pass. */
 export function targetLogprobs(
   heap: Heap,
   logits: number,
@@ -9,15 +9,17 @@ export function targetLogprobs(
   vocabulary: number,
   targets: Int32Array,
   k: number,
-): Float32Array {
+): { readonly logprobs: Float32Array; readonly totals: Float64Array } {
   const f = heap.floats;
-  const result = new Float32Array(rows * k);
+  const logprobs = new Float32Array(rows * k);
+  const totals = new Float64Array(rows);
   for (let row = 0; row < rows; row++) {
     const at = logits + row * vocabulary;
     const total = logSumExp(f, at, vocabulary);
-    for (let j = 0; j < k; j++) result[row * k + j] = f[at + targets[row * k + j]!]! - total;
+    totals[row] = total;
+    for (let j = 0; j < k; j++) logprobs[row * k + j] = f[at + targets[row * k + j]!]! - total;
   }
-  return result;
+  return { logprobs, totals };
 }
 
 /** Replaces the logits by the loss's gradient, given its derivative with respect to each target logprob. */
@@ -28,6 +30,7 @@ export function targetLogprobsBackward(
   vocabulary: number,
   targets: Int32Array,
   k: number,
+  totals: Float64Array,
   gradient: Float32Array,
 ): void {
   const f = heap.floats;
@@ -38,7 +41,7 @@ export function targetLogprobsBackward(
     if (total === 0) {
       f.fill(0, at, at + vocabulary);
     } else {
-      const log = logSumExp(f, at, vocabulary);
+      const log = totals[row]!;
       for (let i = 0; i < vocabulary; i++) f[at + i] = -total * Math.exp(f[at + i]! - log);
     }
     for (let j = 0; j < k; j++) {

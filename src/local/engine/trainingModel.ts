@@ -152,10 +152,10 @@ export class TrainingModel {
     try {
       const tape = transformer.forward(tokens, adapter, { tape: !forwardOnly });
       const { logits, low } = transformer.head(tape.normed, tokens.length, adapter);
-      const logprobs = targetLogprobs(heap, logits, tokens.length, vocabulary, targets, k);
+      const { logprobs, totals } = targetLogprobs(heap, logits, tokens.length, vocabulary, targets, k);
       const { loss, gradient } = datum.loss(logprobs);
       if (!forwardOnly && gradient.some((value) => value !== 0)) {
-        targetLogprobsBackward(heap, logits, tokens.length, vocabulary, targets, k, gradient);
+        targetLogprobsBackward(heap, logits, tokens.length, vocabulary, targets, k, totals, gradient);
         transformer.backward(tape, low, logits, adapter);
       }
       return { loss, logprobs };
