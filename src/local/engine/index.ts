@@ -2,6 +2,7 @@
  * The numeric heart of the embedded service: a small byte-level transformer with LoRA adapters, its losses, AdamW and
  * sampling, all in one worker thread behind promises.
  */
+export { decodeState, encodeState, exportPeft } from './checkpoint.js';
 export { Engine } from './engine.js';
 export type { CreateModelOptions, CreateSamplerOptions, EngineOptions, ForwardBackwardOptions } from './engine.js';
 export { EngineCancelledError, EngineClosedError, EngineUserError } from './errors.js';
