@@ -67,12 +67,14 @@ CHUNKS: dict[str, list[types.ModelInputChunk]] = {
 }
 
 
-@scenario("chunks-training", "one forward_backward per kind of chunk; the SDK has no protobuf form of an asset pointer")
+@scenario("chunks-training", "one forward_backward per kind of chunk, targets 1, 2 … to the end of a text, else 1, 2; the SDK has no protobuf form of an asset pointer")
 def chunks_training(recording: Recording) -> None:
     trainer = recording.trainer()
     recording.extra["kinds"] = list(CHUNKS)
     for kind, chunks in CHUNKS.items():
-        datum = types.Datum(model_input=tinker.ModelInput(chunks=chunks), loss_fn_inputs={"target_tokens": [1, 2]})
+        text = all(chunk.type == "encoded_text" for chunk in chunks)
+        targets = list(range(1, sum(chunk.length for chunk in chunks) + 1)) if text else [1, 2]
+        datum = types.Datum(model_input=tinker.ModelInput(chunks=chunks), loss_fn_inputs={"target_tokens": targets})
         recording.result(kind, trainer.forward_backward([datum], "cross_entropy"))
 
 
