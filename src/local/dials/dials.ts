@@ -1,0 +1,88 @@
+import type { ClientConfig, DynamicConfig, QueueState } from '../../wire/index.js';
+import type { LockstepClock } from '../queue/lockstepClock.js';
+import { FaultInjector, type FaultPlan } from './faults.js';
+import { Quota, type Quotas } from './quota.js';
+
+/** Milliseconds before a request is carried out; a function may tell endpoints apart. */
+export type Latency = number | ((endpoint: string) => number);
+
+export interface DialSettings {
+  readonly flags: Partial<ClientConfig>;
+  readonly dynamicFlags: Partial<DynamicConfig>;
+  readonly latencyMs: Latency;
+  readonly faults: FaultPlan;
+  readonly quotas: Quotas;
+}
+
+export type PausedState = Exclude<QueueState, 'active' | 'unknown'>;
+
+/** What may be turned while the service runs. */
+export class Dials {
+  /** Answered by client/config; a client reads them once. */
+  flags: Partial<ClientConfig>;
+  /** Answered by client/dynamic_config; a client reads them again and again. */
+  dynamicFlags: Partial<DynamicConfig>;
+  latencyMs: Latency;
+  readonly sampling: Quota;
+  readonly training: Quota;
+  #faults: FaultInjector;
+  #pause: { readonly state: PausedState; readonly reason?: string } | undefined;
+  #resumed: (() => void)[] = [];
+
+  constructor(
+    settings: DialSettings,
+    private readonly clock: LockstepClock,
+    private readonly onQueueChange: () => void,
+  ) {
+    this.flags = settings.flags;
+    this.dynamicFlags = settings.dynamicFlags;
+    this.latencyMs = settings.latencyMs;
+    this.#faults = new FaultInjector(settings.faults);
+    this.sampling = new Quota(settings.quotas.sampling);
+    this.training = new Quota(settings.quotas.training);
+  }
+
+  /** Length of a cycle; 0 runs work as soon as it is there. */
+  get clockMs(): number {
+    return this.clock.clockMs;
+  }
+
+  set clockMs(clockMs: number) {
+    this.clock.clockMs = clockMs;
+  }
+
+  /** A new plan; its counts start from 1. */
+  set faults(plan: FaultPlan) {
+    this.#faults = new FaultInjector(plan);
+  }
+
+  get injector(): FaultInjector {
+    return this.#faults;
+  }
+
+  get queueState(): { readonly state: QueueState; readonly reason?: string } {
+    return this.#pause ?? { state: 'active' };
+  }
+
+  /** Work is accepted and does not start until {@link resume}; whoever polls is told the state and the reason. */
+  pause(state: PausedState = 'paused_capacity', reason?: string): void {
+    this.#pause = { state, ...(reason === undefined ? {} : { reason }) };
+    this.clock.pause();
+    this.onQueueChange();
+  }
+
+  resume(): void {
+    this.#pause = undefined;
+    this.clock.resume();
+    const resumed = this.#resumed;
+    this.#resumed = [];
+    for (const wake of resumed) wake();
+    this.onQueueChange();
+  }
+
+  /** Resolves at once, or when a paused queue goes on. */
+  whenActive(): Promise<void> {
+    if (this.#pause === undefined) return Promise.resolve();
+    return new Promise((resolve) => this.#resumed.push(resolve));
+  }
+}

@@ -1,0 +1,22 @@
+import { createHash } from 'node:crypto';
+import { json, type Reply } from '../http/reply.js';
+import type { RequestContext } from '../http/requestContext.js';
+import type { LocalFuture } from '../queue/localFuture.js';
+import type { LocalService } from '../service/localService.js';
+
+/** The answer to accepted work: the promise's id, and what is known already. */
+export function promiseOf({ options }: LocalService, { requestId, owner }: LocalFuture): Reply {
+  if (options.dialect === 'skyrl') return json({ request_id: requestId, future_id: requestId, status: 'pending' });
+  return json({
+    request_id: requestId,
+    ...(owner.modelId === undefined ? {} : { model_id: owner.modelId }),
+    ...(owner.sampleSequenceIds === undefined ? {} : { sample_sequence_ids: owner.sampleSequenceIds }),
+  });
+}
+
+/** Tells one request from another by what it says: endpoint and body. */
+export const digestOf = ({
+  endpoint,
+  body,
+}: Pick<RequestContext, 'endpoint'> & { readonly body: Uint8Array }): string =>
+  createHash('sha256').update(endpoint).update('\0').update(body).digest('base64url');

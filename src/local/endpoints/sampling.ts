@@ -1,0 +1,174 @@
+import {
+  CreateSamplingSessionRequest,
+  JoinSamplingSessionRequest,
+  SampleRequest,
+  type SampleResponse,
+} from '../../wire/index.js';
+import type { SampleRequest as EngineRequest, SampleResult } from '../engine/types.js';
+import type { TypeOf } from 'io-ts';
+import { HttpError } from '../http/httpError.js';
+import { json, type Reply } from '../http/reply.js';
+import type { RequestContext } from '../http/requestContext.js';
+import { get, post, type Route } from '../http/router.js';
+import { toFailure } from '../queue/failure.js';
+import type { LocalFuture } from '../queue/localFuture.js';
+import type { LocalService } from '../service/localService.js';
+import { SamplingSession } from '../service/samplingSessions.js';
+import { encodeResult } from './encodeResult.js';
+import { digestOf, promiseOf } from './promise.js';
+import { samplerSource } from './samplerSource.js';
+import { toTensorData } from './training.js';
+
+/** Samplers and samples. */
+export const samplingRoutes = (service: LocalService): Route[] => [
+  post('create_sampling_session', (context) => createSamplingSession(service, context)),
+  post('join_sampling_session', (context) => {
+    const { samplingSessionId } = context.decode(JoinSamplingSessionRequest);
+    return json({ client_counter: service.samplingSessions.get(samplingSessionId).join() });
+  }),
+  post('asample', (context) => sample(service, context)),
+  get('samplers/:id', (context) => {
+    const { id, source } = service.samplingSessions.get(context.param('id'));
+    const { baseModel, modelPath } = source;
+    return json({
+      sampler_id: id,
+      base_model: baseModel,
+      ...(modelPath === undefined ? {} : { model_path: modelPath }),
+    });
+  }),
+];
+
+function createSamplingSession(service: LocalService, context: RequestContext): Reply {
+  const { sessionId, samplingSessionSeqId, baseModel, modelPath } = context.decode(CreateSamplingSessionRequest);
+  service.sessions.use(sessionId);
+  const id = `${sessionId}:sample:${samplingSessionSeqId}`;
+  const digest = digestOf(context);
+  const known = service.samplingSessions.find(id);
+  if (known !== undefined && known.digest !== digest) {
+    throw new HttpError(409, `sampling_session_seq_id ${samplingSessionSeqId} was already used`);
+  }
+  if (known === undefined) {
+    const source = samplerSource(service, { baseModel, modelPath });
+    service.samplingSessions.add(new SamplingSession(id, sessionId, source, digest));
+  }
+  return json({ type: 'create_sampling_session', sampling_session_id: id });
+}
+
+type Sample = TypeOf<typeof SampleRequest>;
+
+function sample(service: LocalService, context: RequestContext): Reply {
+  const request = context.decode(SampleRequest);
+  const session = sessionOf(service, request);
+  const digest = digestOf(context);
+  const { seqId, numSamples } = request;
+  const known = seqId === undefined ? undefined : session.recent.find(seqId, digest);
+  if (known !== undefined) return promiseOf(service, known);
+  const { sampling } = service.dials;
+  // A client that sends the header promises to hold back and try again; older ones are kept waiting in the queue.
+  if (sampling.full && context.header('x-tinker-sampling-backpressure') !== undefined) {
+    throw new HttpError(429, 'too many samples in flight');
+  }
+  const future = service.futures.create(
+    {
+      requestType: 'Sample',
+      sessionId: session.sessionId,
+      sampleSequenceIds: Array.from({ length: numSamples }, () => service.nextSequenceId()),
+    },
+    (settled) => announce(service, session, seqId, settled),
+  );
+  if (seqId !== undefined) session.recent.add(seqId, digest, future);
+  void runSample(service, session, request, future, context.body.length);
+  return promiseOf(service, future);
+}
+
+function sessionOf(service: LocalService, request: Sample): SamplingSession {
+  const { samplingSessionId, baseModel, modelPath } = request;
+  if (samplingSessionId === undefined) {
+    return new SamplingSession('', undefined, samplerSource(service, { baseModel, modelPath }), '');
+  }
+  const session = service.samplingSessions.get(samplingSessionId);
+  if (session.sessionId !== undefined) service.sessions.use(session.sessionId);
+  return session;
+}
+
+/** Puts the finished sample into the log that the session poller reads. */
+function announce(
+  service: LocalService,
+  session: SamplingSession,
+  seqId: number | undefined,
+  future: LocalFuture,
+): void {
+  const { state, requestId } = future;
+  const log = session.logOfSeqId(seqId);
+  if (state.type === 'finished') {
+    const sizeBytes = encodeResult(service, future, state.result, true).content.length;
+    log.add({ state: 'finished', requestId, sizeBytes });
+  } else log.add({ state: 'failed', requestId });
+}
+
+async function runSample(
+  service: LocalService,
+  session: SamplingSession,
+  request: Sample,
+  future: LocalFuture,
+  bodyBytes: number,
+): Promise<void> {
+  const cancel = new AbortController();
+  service.cancels.set(future.requestId, cancel);
+  // A sample that waits for room must not wait for its cancellation to be noticed there.
+  cancel.signal.addEventListener('abort', () => future.reject({ error: 'the sample was cancelled', category: 'user' }));
+  let release: (() => void) | undefined;
+  try {
+    future.throttled = service.dials.sampling.full;
+    await service.dials.sampling.room();
+    future.throttled = false;
+    release = service.dials.sampling.take(bodyBytes);
+    await service.dials.whenActive();
+    const result = await service.samplers.sample(session.source, toEngineRequest(request), cancel.signal);
+    future.resolve({ type: 'sample', value: toResponse(result) });
+  } catch (error) {
+    future.reject(toFailure(error));
+  } finally {
+    release?.();
+    service.cancels.delete(future.requestId);
+  }
+}
+
+function toEngineRequest(request: Sample): EngineRequest {
+  const { samplingParams: params } = request;
+  return {
+    prompt: request.prompt.toInts(),
+    numSamples: request.numSamples,
+    maxTokens: params.maxTokens,
+    seed: params.seed,
+    stop: params.stop,
+    temperature: params.temperature,
+    topK: params.topK,
+    topP: params.topP,
+    promptLogprobs: request.promptLogprobs,
+    promptLogprobsLastN: request.promptLogprobsLastN,
+    topkPromptLogprobs: request.topkPromptLogprobs,
+    topkSampleLogprobs: request.topkSampleLogprobs,
+    targetPromptLogprobs: request.targetPromptLogprobs,
+    promptAltTokensK: request.promptAltTokensK,
+  };
+}
+
+function toResponse(result: SampleResult): SampleResponse {
+  const { sequences, promptLogprobs, topkPromptLogprobs, targetPromptLogprobs, promptAltTokens } = result;
+  return {
+    sequences,
+    ...(promptLogprobs === undefined ? {} : { promptLogprobs }),
+    ...(topkPromptLogprobs === undefined ? {} : { topkPromptLogprobs }),
+    ...(targetPromptLogprobs === undefined ? {} : { targetPromptLogprobs: toTensorData(targetPromptLogprobs) }),
+    ...(promptAltTokens === undefined
+      ? {}
+      : {
+          promptAltTokens: {
+            tokens: toTensorData(promptAltTokens.tokens),
+            logprobs: toTensorData(promptAltTokens.logprobs),
+          },
+        }),
+    promptCacheHitTokens: result.promptCacheHitTokens,
+  };
+}

@@ -1,0 +1,50 @@
+import { HttpError } from '../http/httpError.js';
+import type { Reply } from '../http/reply.js';
+import type { RequestContext } from '../http/requestContext.js';
+import type { Operation } from '../queue/lane.js';
+import type { LocalService } from '../service/localService.js';
+import type { LocalModel } from '../service/models.js';
+import { digestOf, promiseOf } from './promise.js';
+
+export interface Submission {
+  readonly requestType: string;
+  readonly modelId: string;
+  readonly seqId: number | undefined;
+  readonly run: (model: LocalModel, cycle: number) => ReturnType<Operation['run']>;
+  /** Where two bodies may say the same thing differently. Default: the digest of the body. */
+  readonly digest?: string;
+}
+
+/**
+ * Gives a request to a model its turn and answers with the promise for it.
+ *
+ * @throws HttpError 404 for an unknown model, 409 for a used seq_id, 410 for a session that is over, 429 over quota.
+ */
+export function submit(service: LocalService, context: RequestContext, submission: Submission): Reply {
+  const { requestType, modelId, seqId, run, digest = digestOf(context) } = submission;
+  const { sessionId, lane, ...model } = findModel(service, modelId);
+  const future = lane.submit(seqId, digest, () => {
+    if (service.dials.training.full) {
+      throw new HttpError(429, 'too much training work in flight', { 'retry-after': '1' });
+    }
+    const release = service.dials.training.take(context.body.length);
+    return {
+      future: service.futures.create({ requestType, sessionId, modelId }, release),
+      run: (cycle) => run({ sessionId, lane, ...model }, cycle),
+    };
+  });
+  return promiseOf(service, future);
+}
+
+/** A model of a session that is alive. */
+export function findModel(service: LocalService, modelId: string): LocalModel {
+  const model = service.models.find(modelId);
+  if (model === undefined) {
+    const run = service.runs.get(modelId);
+    // A finished session explains better than "no such model" why its models are gone.
+    if (run !== undefined) service.sessions.use(run.sessionId);
+    return service.models.get(modelId);
+  }
+  service.sessions.use(model.sessionId);
+  return model;
+}

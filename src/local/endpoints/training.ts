@@ -1,0 +1,115 @@
+import {
+  decodeForwardBackwardRequest,
+  encodeForwardBackwardRequest,
+  ForwardBackwardRequestJson,
+  ForwardRequestJson,
+  OptimStepRequest,
+  prepareDatum,
+  TensorData,
+  type ForwardBackwardOutput,
+  type ForwardBackwardRequest,
+} from '../../wire/index.js';
+import type { EngineTensor, ForwardBackwardResult } from '../engine/types.js';
+import { HttpError } from '../http/httpError.js';
+import type { Reply } from '../http/reply.js';
+import type { RequestContext } from '../http/requestContext.js';
+import { post, type Route } from '../http/router.js';
+import { UserError } from '../queue/failure.js';
+import type { FutureResult } from '../queue/localFuture.js';
+import type { LocalService } from '../service/localService.js';
+import { digestOf } from './promise.js';
+import { submit } from './submit.js';
+
+/** Forward, backward and optimizer steps. */
+export const trainingRoutes = (service: LocalService): Route[] => [
+  post('forward_backward', (context) => {
+    if (!context.sendsProtobuf) {
+      const { forwardBackwardInput: input, modelId, seqId } = context.decode(ForwardBackwardRequestJson);
+      return forwardBackward(service, context, { modelId, ...input, forwardOnly: false }, seqId);
+    }
+    const request = decodeProtobuf(context.body);
+    return forwardBackward(service, context, request, request.seqId);
+  }),
+  post('forward', (context) => {
+    const { forwardInput: input, modelId, seqId } = context.decode(ForwardRequestJson);
+    return forwardBackward(service, context, { modelId, ...input, forwardOnly: true }, seqId);
+  }),
+  post('optim_step', (context) => {
+    const { modelId, seqId, adamParams, optimizerParams } = context.decode(OptimStepRequest);
+    return submit(service, context, {
+      requestType: 'OptimStep',
+      modelId,
+      seqId,
+      run: async () => {
+        if (optimizerParams !== undefined) {
+          throw new UserError(`this service has no ${optimizerParams.type} optimizer: send adam_params`);
+        }
+        const { metrics } = await service.engine.optimStep(modelId, adamParams);
+        return { type: 'json', value: { metrics, type: 'optim_step' } };
+      },
+    });
+  }),
+];
+
+function decodeProtobuf(body: Buffer): ForwardBackwardRequest {
+  try {
+    // As a plain array: a Buffer's slices share memory, which the decoder does not expect.
+    return decodeForwardBackwardRequest(new Uint8Array(body.buffer, body.byteOffset, body.byteLength));
+  } catch (error) {
+    throw new HttpError(422, `the body is no ForwardBackwardRequest: ${(error as Error).message}`);
+  }
+}
+
+type Pass = Omit<ForwardBackwardRequest, 'seqId'>;
+
+function forwardBackward(
+  service: LocalService,
+  context: RequestContext,
+  request: Pass,
+  seqId: number | undefined,
+): Reply {
+  return submit(service, context, {
+    requestType: request.forwardOnly ? 'Forward' : 'ForwardBackward',
+    modelId: request.modelId,
+    seqId,
+    digest: digestOfPass(request),
+    run: (_, cycle) => runPass(service, request, cycle),
+  });
+}
+
+/** The same pass has the same digest, whether it came as JSON or protobuf and in whatever order its fields stood. */
+function digestOfPass(request: Pass): string {
+  const data = request.data.map((datum) => ({ ...datum, lossFnInputs: sortKeys(datum.lossFnInputs) }));
+  const lossFnConfig = sortKeys(request.lossFnConfig ?? {});
+  return digestOf({
+    endpoint: 'forward_backward',
+    body: encodeForwardBackwardRequest({ ...request, data, lossFnConfig, seqId: 0 }),
+  });
+}
+
+const sortKeys = <A>(record: Readonly<Record<string, A>>): Record<string, A> =>
+  Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
+
+async function runPass(service: LocalService, request: Pass, cycle: number): Promise<FutureResult> {
+  const { modelId, lossFn, lossFnConfig = {}, forwardOnly } = request;
+  if (request.data.length === 0) throw new UserError('forward_backward needs at least one datum');
+  const data = request.data.map((datum, index) => {
+    const { modelInput, lossFnInputs } = prepareDatum(datum, index);
+    return { tokens: modelInput.toInts(), inputs: lossFnInputs };
+  });
+  const result = await service.engine.forwardBackward(modelId, data, lossFn, lossFnConfig, { forwardOnly });
+  return { type: 'forward_backward', value: toOutput(result, cycle) };
+}
+
+function toOutput({ outputs, metrics }: ForwardBackwardResult, cycle: number): ForwardBackwardOutput {
+  return {
+    lossFnOutputType: 'ArrayRecord',
+    lossFnOutputs: outputs.map((record) =>
+      Object.fromEntries(Object.entries(record).map(([name, tensor]) => [name, toTensorData(tensor)])),
+    ),
+    metrics: { ...metrics, 'clock_cycle:unique': cycle },
+  };
+}
+
+export const toTensorData = ({ dtype, data, shape, sparse }: EngineTensor): TensorData =>
+  new TensorData({ dtype, data, shape, ...(sparse === undefined ? {} : { sparse }) });

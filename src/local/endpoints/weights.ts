@@ -1,0 +1,172 @@
+import {
+  LoadWeightsRequest,
+  SaveWeightsForSamplerRequest,
+  SaveWeightsRequest,
+  type UserMetadata,
+} from '../../wire/index.js';
+import type { ModelState } from '../engine/types.js';
+import { HttpError } from '../http/httpError.js';
+import type { Reply } from '../http/reply.js';
+import type { RequestContext } from '../http/requestContext.js';
+import { post, type Route } from '../http/router.js';
+import { UserError } from '../queue/failure.js';
+import type { FutureResult } from '../queue/localFuture.js';
+import type { LocalService } from '../service/localService.js';
+import { SamplingSession } from '../service/samplingSessions.js';
+import { tinkerPath, type Manifest, type WeightsInfo } from '../store/manifest.js';
+import { filesOfState, stateOfFiles } from '../store/modelFiles.js';
+import { makeModel, startModel } from './models.js';
+import { submit } from './submit.js';
+
+/** Saving and loading weights in a model's turn. */
+export const weightRoutes = (service: LocalService): Route[] => [
+  post('save_weights', (context) => {
+    const request = context.decode(SaveWeightsRequest);
+    return submit(service, context, {
+      requestType: 'SaveWeights',
+      modelId: request.modelId,
+      seqId: request.seqId,
+      run: async () => {
+        const state = await service.engine.exportState(request.modelId);
+        const saved = await save(service, state, { ...request, type: 'training' });
+        return { type: 'json', value: { path: tinkerPath(saved), type: 'save_weights' } };
+      },
+    });
+  }),
+  post('save_weights_for_sampler', (context) => saveForSampler(service, context)),
+  post('load_weights', (context) => loadWeights(service, context)),
+];
+
+interface Save {
+  readonly modelId: string;
+  readonly type: 'training' | 'sampler';
+  readonly path?: string | undefined;
+  readonly seqId?: number | undefined;
+  readonly ttlSeconds?: number | undefined;
+  readonly overwrite?: boolean;
+  readonly userMetadata?: UserMetadata | undefined;
+}
+
+function save(service: LocalService, state: ModelState, request: Save): Promise<Manifest> {
+  const { modelId, type, ttlSeconds, userMetadata, overwrite = false } = request;
+  return service.checkpoints.save({
+    runId: modelId,
+    type,
+    name: request.path ?? `seq-${request.seqId ?? service.now()}`,
+    info: infoOf(service, modelId, state),
+    files: filesOfState(state),
+    ttlSeconds,
+    userMetadata,
+    overwrite,
+  });
+}
+
+export function infoOf(service: LocalService, modelId: string, state: ModelState): WeightsInfo {
+  return {
+    baseModel: state.baseModel,
+    lora: state.lora,
+    optimizerConfig: service.runs.get(modelId)?.optimizerConfig ?? { type: 'adamw' },
+    step: state.step,
+    hasOptimizer: state.optimizer !== undefined,
+  };
+}
+
+function saveForSampler(service: LocalService, context: RequestContext): Reply {
+  const request = context.decode(SaveWeightsForSamplerRequest);
+  const { modelId, path, seqId, samplingSessionSeqId } = request;
+  return submit(service, context, {
+    requestType: 'SaveWeightsForSampler',
+    modelId,
+    seqId,
+    run: async ({ sessionId }) => {
+      const state = await service.engine.exportState(modelId, { optimizer: false });
+      if (path === undefined && samplingSessionSeqId !== undefined) {
+        return ephemeralSampler(service, state, sessionId, samplingSessionSeqId);
+      }
+      const saved = await save(service, state, { ...request, type: 'sampler' });
+      return { type: 'json', value: { path: tinkerPath(saved), type: 'save_weights_for_sampler' } };
+    },
+  });
+}
+
+/** A sampler whose weights have no name: they live as long as its session. */
+async function ephemeralSampler(
+  service: LocalService,
+  state: ModelState,
+  sessionId: string,
+  seqId: number,
+): Promise<FutureResult> {
+  const id = `${sessionId}:sample:${seqId}`;
+  if (service.samplingSessions.find(id) !== undefined) {
+    throw new UserError(`sampling_session_seq_id ${seqId} was already used`);
+  }
+  const load = await service.ephemeral.keep(id, state);
+  const source = { key: `ephemeral:${id}`, baseModel: state.baseModel, load };
+  service.samplingSessions.add(new SamplingSession(id, sessionId, source, ''));
+  return { type: 'json', value: { sampling_session_id: id, type: 'save_weights_for_sampler' } };
+}
+
+function loadWeights(service: LocalService, context: RequestContext): Reply {
+  const request = context.decode(LoadWeightsRequest);
+  const { modelId, sessionId, modelSeqId, seqId, path, optimizer } = request;
+  if (modelId !== undefined) {
+    if (sessionId !== undefined) throw new HttpError(422, 'give model_id or session_id, not both');
+    return submit(service, context, {
+      requestType: 'LoadWeights',
+      modelId,
+      seqId,
+      run: async () => {
+        await load(service, modelId, readable(service, context, request), optimizer);
+        return { type: 'json', value: { path, model_id: modelId, type: 'load_weights' } };
+      },
+    });
+  }
+  if (sessionId === undefined || modelSeqId === undefined) {
+    throw new HttpError(422, 'give a model_id, or a session_id and a model_seq_id');
+  }
+  return startModel(service, context, {
+    sessionId,
+    modelSeqId,
+    baseModel: request.baseModel ?? '',
+    requestType: 'LoadWeights',
+    run: async (newId) => {
+      const manifest = readable(service, context, request);
+      const { baseModel, lora, optimizerConfig } = manifest;
+      if (optimizer && request.optimizerConfig !== undefined && request.optimizerConfig.type !== optimizerConfig.type) {
+        throw new UserError('the optimizer of a restored optimizer state cannot be changed');
+      }
+      await makeModel(service, {
+        modelId: newId,
+        sessionId,
+        baseModel: request.baseModel ?? baseModel,
+        lora,
+        optimizerConfig: (optimizer ? undefined : request.optimizerConfig) ?? optimizerConfig,
+        userMetadata: request.userMetadata,
+      });
+      await load(service, newId, manifest, optimizer);
+      return { type: 'json', value: { path, model_id: newId, type: 'load_weights' } };
+    },
+  });
+}
+
+/** The checkpoint of a path, if whoever asks may read it. */
+function readable(
+  service: LocalService,
+  _context: RequestContext,
+  { path, weightsAccessToken }: { readonly path: string; readonly weightsAccessToken?: string },
+): Manifest {
+  const manifest = service.checkpoints.require(path);
+  if (weightsAccessToken !== undefined && !manifest.public && !service.auth.accepts(weightsAccessToken)) {
+    throw new UserError(`the weights access token does not open ${path}`);
+  }
+  if (manifest.type === 'external') throw new UserError('external weights cannot be trained on');
+  return manifest;
+}
+
+async function load(service: LocalService, modelId: string, manifest: Manifest, optimizer: boolean): Promise<void> {
+  if (optimizer && !manifest.hasOptimizer) {
+    throw new UserError(`${tinkerPath(manifest)} holds no optimizer state`);
+  }
+  const state = stateOfFiles(manifest, await service.checkpoints.read(manifest));
+  await service.engine.loadState(modelId, state, { optimizer });
+}

@@ -1,0 +1,179 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { pipeline } from 'node:stream/promises';
+import type { Fault } from '../dials/faults.js';
+import { readBody } from './body.js';
+import { allowsHost } from './hostCheck.js';
+import { HttpError } from './httpError.js';
+import { json, text, type Reply } from './reply.js';
+import { RequestContext } from './requestContext.js';
+import type { Router } from './router.js';
+import type { SeenRequest, SeenResponse } from './seen.js';
+
+export const API_PREFIX = '/api/v1/';
+
+export interface HttpServerOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly maxRequestBytes: number;
+  readonly router: Router;
+  /** Whether the request may be carried out; signed URLs prove themselves. */
+  readonly authorize: (context: RequestContext) => boolean;
+  readonly latencyMs: (endpoint: string) => number;
+  readonly nextFault: (method: string, endpoint: string) => Fault | undefined;
+  readonly onPause: (fault: Extract<Fault, { type: 'pause' }>) => void;
+  readonly onRequest?: ((request: SeenRequest) => void) | undefined;
+  readonly onResponse?: ((response: SeenResponse) => void) | undefined;
+  readonly writeError: (error: HttpError) => Reply;
+}
+
+/** Carries requests from the socket to their endpoint and the answers back, with the faults that were ordered. */
+export class HttpServer {
+  readonly #options: HttpServerOptions;
+  readonly #server: Server;
+
+  constructor(options: HttpServerOptions) {
+    this.#options = options;
+    this.#server = createServer((request, response) => void this.#serve(request, response));
+    // Long polls are quiet for longer than Node's default limits allow.
+    this.#server.requestTimeout = 0;
+    this.#server.keepAliveTimeout = 65_000;
+  }
+
+  listen(): Promise<AddressInfo> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(this.#options.port, this.#options.host, () => {
+        this.#server.off('error', reject);
+        resolve(this.#server.address() as AddressInfo);
+      });
+    });
+  }
+
+  /** Stops listening and cuts every connection. */
+  close(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#server.close(() => resolve());
+      this.#server.closeAllConnections();
+    });
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const startedAt = performance.now();
+    const gone = new AbortController();
+    response.on('close', () => gone.abort());
+    let seen: SeenRequest | undefined;
+    let status = 0;
+    try {
+      const context = await this.#read(request, gone.signal);
+      seen = see(context);
+      this.#options.onRequest?.(seen);
+      const fault = this.#options.nextFault(context.method, context.endpoint);
+      await delay(this.#options.latencyMs(context.endpoint) + (fault?.type === 'delay' ? fault.delayMs : 0));
+      if (fault?.type === 'pause') this.#options.onPause(fault);
+      if (fault?.type === 'reset' && fault.when !== 'after') return reset(request.socket);
+      const reply = fault?.type === 'status' ? faultReply(fault) : await this.#answer(context);
+      if (fault?.type === 'reset' || gone.signal.aborted) return reset(request.socket);
+      status = reply.status;
+      if (fault?.type === 'truncate') truncate(response, reply, fault.keepBytes);
+      else await write(response, reply);
+    } catch (error) {
+      const reply = this.#options.writeError(toHttpError(error));
+      status = reply.status;
+      await write(response, reply).catch(() => undefined);
+    } finally {
+      if (seen !== undefined) {
+        this.#options.onResponse?.({ request: seen, status, durationMs: performance.now() - startedAt });
+      }
+    }
+  }
+
+  /** Checks who asks before reading what they send. */
+  async #read(request: IncomingMessage, signal: AbortSignal): Promise<RequestContext> {
+    const { host } = request.headers;
+    if (!allowsHost(this.#options.host, host)) throw new HttpError(403, 'this Host header is not allowed here');
+    const url = new URL(request.url ?? '/', 'http://local');
+    if (!url.pathname.startsWith(API_PREFIX)) throw new HttpError(404, 'not found');
+    const endpoint = url.pathname.slice(API_PREFIX.length);
+    const make = (body: Buffer) =>
+      new RequestContext(
+        request.method ?? 'GET',
+        endpoint,
+        {},
+        url.searchParams,
+        request.headers,
+        body,
+        `http://${host ?? 'localhost'}`,
+        signal,
+      );
+    if (!this.#options.authorize(make(Buffer.alloc(0)))) throw new HttpError(401, 'a valid X-API-Key header is needed');
+    return make(await readBody(request, this.#options.maxRequestBytes));
+  }
+
+  async #answer(context: RequestContext): Promise<Reply> {
+    const match = this.#options.router.find(context.method, context.endpoint);
+    if (match === undefined) throw new HttpError(404, 'not found');
+    if (match === 'method') throw new HttpError(405, 'method not allowed');
+    return match.route.handle(context.with(match.params));
+  }
+}
+
+const delay = (ms: number): Promise<void> =>
+  ms > 0 ? new Promise((resolve) => setTimeout(resolve, ms)) : Promise.resolve();
+
+const reset = (socket: Socket): void => void socket.resetAndDestroy();
+
+const toHttpError = (error: unknown): HttpError =>
+  error instanceof HttpError
+    ? error
+    : new HttpError(500, `internal error: ${error instanceof Error ? error.message : String(error)}`);
+
+function see(context: RequestContext): SeenRequest {
+  const { method, endpoint, query, headers, body } = context;
+  return {
+    method,
+    endpoint,
+    query,
+    headers,
+    body,
+    get json(): unknown {
+      try {
+        return context.json();
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}
+
+function faultReply(fault: Extract<Fault, { type: 'status' }>): Reply {
+  const { status, detail = 'injected fault', body, retryAfter, retryAfterMs, headers } = fault;
+  const all = {
+    ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
+    ...(retryAfterMs === undefined ? {} : { 'retry-after-ms': String(retryAfterMs) }),
+    ...headers,
+  };
+  if (typeof body === 'string') return { ...text(body, status), headers: { 'content-type': 'text/plain', ...all } };
+  return json(body ?? { detail }, status, all);
+}
+
+async function write(response: ServerResponse, { status, headers, body }: Reply): Promise<void> {
+  if (body instanceof Uint8Array) {
+    response.writeHead(status, { ...headers, ...(status === 204 ? {} : { 'content-length': body.byteLength }) });
+    response.end(body);
+    return;
+  }
+  const { size } = await stat(body.file);
+  response.writeHead(status, { ...headers, 'content-length': size });
+  await pipeline(createReadStream(body.file), response);
+}
+
+/** Promises the whole body, sends a part of it and cuts the connection. */
+function truncate(response: ServerResponse, { status, headers, body }: Reply, keepBytes?: number): void {
+  const whole = body instanceof Uint8Array ? body : new Uint8Array();
+  const kept = whole.subarray(0, keepBytes ?? Math.floor(whole.length / 2));
+  response.writeHead(status, { ...headers, 'content-length': whole.byteLength });
+  response.write(kept, () => response.destroy());
+}

@@ -1,0 +1,109 @@
+import type { ClientConfig, DynamicConfig } from '../wire/index.js';
+import type { Latency } from './dials/dials.js';
+import type { FaultPlan } from './dials/faults.js';
+import type { Quotas } from './dials/quota.js';
+import type { EnginePort } from './enginePort.js';
+import type { SeenRequest, SeenResponse } from './http/seen.js';
+
+export interface LocalTinkerOptions {
+  /** Default 0: any free port. */
+  readonly port?: number;
+  /** Default 127.0.0.1. Anything else opens the service to the network: the key is then all that protects it. */
+  readonly host?: string;
+  /** Default: a random key. Must start with `tml-`, as the SDKs insist. */
+  readonly apiKey?: string;
+  /** Folder for checkpoints and records. Default: a temporary one, removed by `close`. */
+  readonly data?: string;
+  /** `skyrl` behaves like the JSON-only SkyRL server. Default `tinker`. */
+  readonly dialect?: 'tinker' | 'skyrl';
+  /** Length of a lock-step cycle. Default 0: work runs as soon as it is there. */
+  readonly clockMs?: number;
+  /** Default 0. */
+  readonly latencyMs?: Latency;
+  readonly faults?: FaultPlan;
+  readonly quotas?: Quotas;
+  /** Flags that client/config answers. */
+  readonly flags?: Partial<ClientConfig>;
+  /** Flags that client/dynamic_config answers. */
+  readonly dynamicFlags?: Partial<DynamicConfig>;
+  /** How long retrieve_future holds a poll. Default 30,000 (`skyrl`: 300,000). */
+  readonly pollHoldMs?: number;
+  /** How long retrieve_futures holds a poll. Default 30,000. */
+  readonly sessionPollHoldMs?: number;
+  /** How a poll says "not yet": HTTP 408, or 200 with `type: "try_again"`. Default `status`. */
+  readonly tryAgainAs?: 'status' | 'body';
+  /** Results from this size on are announced with complete_metadata where the client allows it. Default 65,536. */
+  readonly metadataOnlyBytes?: number;
+  /** How long a finished result is kept. Default 600,000. */
+  readonly futureTtlMs?: number;
+  /** A session is over after this long without a heartbeat or other request. Default 3,600,000; 0 is never. */
+  readonly sessionTtlMs?: number;
+  /** Larger request bodies are refused with 413. Default 67,108,864. */
+  readonly maxRequestBytes?: number;
+  /** How long signed file URLs are good for. Default 3,600,000. */
+  readonly urlTtlMs?: number;
+  /** Lifetime of the tokens that auth/token gives. Default 3,600,000. */
+  readonly jwtTtlMs?: number;
+  /** Samplers kept in memory; others are loaded again when used. Default 16. */
+  readonly maxResidentSamplers?: number;
+  /** Called for each authenticated request before it is carried out. */
+  readonly onRequest?: (request: SeenRequest) => void;
+  /** Called when an answer is written or the connection was cut. */
+  readonly onResponse?: (response: SeenResponse) => void;
+  /** In place of the engine that is started otherwise; not closed by `close`. */
+  readonly engine?: EnginePort;
+}
+
+type Optional = 'data' | 'onRequest' | 'onResponse' | 'engine' | 'apiKey';
+export type ResolvedOptions = Required<Omit<LocalTinkerOptions, Optional>> & Pick<LocalTinkerOptions, Optional>;
+
+/** Fills in the defaults. @throws RangeError naming the option that is out of range. */
+export function resolveOptions(options: LocalTinkerOptions): ResolvedOptions {
+  const { dialect = 'tinker', apiKey } = options;
+  const resolved: ResolvedOptions = {
+    port: 0,
+    host: '127.0.0.1',
+    dialect,
+    clockMs: 0,
+    latencyMs: 0,
+    faults: { rules: [] },
+    quotas: {},
+    flags: {},
+    dynamicFlags: {},
+    pollHoldMs: dialect === 'skyrl' ? 300_000 : 30_000,
+    sessionPollHoldMs: 30_000,
+    tryAgainAs: 'status',
+    metadataOnlyBytes: 65_536,
+    futureTtlMs: 600_000,
+    sessionTtlMs: 3_600_000,
+    maxRequestBytes: 64 * 1024 * 1024,
+    urlTtlMs: 3_600_000,
+    jwtTtlMs: 3_600_000,
+    maxResidentSamplers: 16,
+    ...withoutUndefined(options),
+  };
+  if (apiKey !== undefined && !/^tml-[\x21-\x7e]{1,200}$/.test(apiKey)) {
+    throw new RangeError("apiKey must be 'tml-' and 1 to 200 printable characters without spaces");
+  }
+  for (const key of NOT_NEGATIVE) {
+    if (!(resolved[key] >= 0)) throw new RangeError(`${key} must be ≥ 0, got ${resolved[key]}`);
+  }
+  return resolved;
+}
+
+const NOT_NEGATIVE = [
+  'port',
+  'clockMs',
+  'pollHoldMs',
+  'sessionPollHoldMs',
+  'metadataOnlyBytes',
+  'futureTtlMs',
+  'sessionTtlMs',
+  'maxRequestBytes',
+  'urlTtlMs',
+  'jwtTtlMs',
+  'maxResidentSamplers',
+] as const;
+
+const withoutUndefined = (options: LocalTinkerOptions): Partial<LocalTinkerOptions> =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));

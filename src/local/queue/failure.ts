@@ -1,0 +1,22 @@
+import { EngineCancelledError, EngineClosedError, EngineUserError } from '../engine/errors.js';
+import { isTinkerError } from '../../wire/index.js';
+import type { FutureFailure } from './localFuture.js';
+
+/** A mistake of the caller that shows only once the work runs: its future fails with category `user`. */
+export class UserError extends Error {
+  override readonly name = 'UserError';
+}
+
+/** What a thrown error means for the future of the work that threw it. */
+export function toFailure(error: unknown): FutureFailure {
+  const message = error instanceof Error ? error.message : String(error);
+  const isUser =
+    error instanceof UserError ||
+    error instanceof EngineUserError ||
+    error instanceof EngineCancelledError ||
+    // The wire's own checks (shapes, spans, paths) speak about what the caller sent.
+    isTinkerError(error);
+  if (isUser) return { error: message, category: 'user' };
+  if (error instanceof EngineClosedError) return { error: 'the service is shutting down', category: 'server' };
+  return { error: message, category: 'server' };
+}

@@ -1,0 +1,111 @@
+import { toFailure } from './failure.js';
+import type { Lane, Operation } from './lane.js';
+
+export interface LockstepClockOptions {
+  /** Length of a cycle; 0 runs work as soon as it is there. */
+  readonly clockMs: number;
+  readonly now: () => number;
+  readonly onRun?: (operation: Operation, cycle: number, startedAt: number, endedAt: number) => void;
+}
+
+/**
+ * Runs the work of all models in cycles. Work accepted during a cycle runs at its end, all of it: operations of one
+ * model that were queued together run in one cycle, one after the other. Without a cycle length every burst of work
+ * is a cycle of its own. A model still busy with an earlier cycle takes part in the next one after it is done.
+ */
+export class LockstepClock {
+  readonly #options: LockstepClockOptions;
+  readonly #waiting = new Set<Lane>();
+  readonly #epoch: number;
+  #clockMs: number;
+  #cycle = 0;
+  #paused = false;
+  #closed = false;
+  #cancelTimer: (() => void) | undefined;
+
+  constructor(options: LockstepClockOptions) {
+    this.#options = options;
+    this.#clockMs = options.clockMs;
+    this.#epoch = options.now();
+  }
+
+  get clockMs(): number {
+    return this.#clockMs;
+  }
+
+  set clockMs(clockMs: number) {
+    if (!(clockMs >= 0)) throw new RangeError(`clockMs must be ≥ 0, got ${clockMs}`);
+    this.#clockMs = clockMs;
+    this.#cancelTimer?.();
+    this.#schedule();
+  }
+
+  readonly wake = (lane: Lane): void => {
+    this.#waiting.add(lane);
+    this.#schedule();
+  };
+
+  /** Starts no further cycle until {@link resume}. */
+  pause(): void {
+    this.#paused = true;
+    this.#cancelTimer?.();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#schedule();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#cancelTimer?.();
+  }
+
+  #schedule(): void {
+    if (this.#paused || this.#closed || this.#cancelTimer !== undefined || this.#waiting.size === 0) return;
+    const start = (cycle: number) => {
+      this.#cancelTimer = undefined;
+      this.#startCycle(cycle);
+    };
+    if (this.#clockMs === 0) {
+      const immediate = setImmediate(() => start(this.#cycle + 1));
+      this.#setTimer(() => clearImmediate(immediate));
+      return;
+    }
+    const elapsed = this.#options.now() - this.#epoch;
+    const boundary = Math.floor(elapsed / this.#clockMs) + 1;
+    const timer = setTimeout(() => start(Math.max(boundary, this.#cycle + 1)), boundary * this.#clockMs - elapsed);
+    this.#setTimer(() => clearTimeout(timer));
+  }
+
+  #setTimer(cancel: () => void): void {
+    this.#cancelTimer = () => {
+      cancel();
+      this.#cancelTimer = undefined;
+    };
+  }
+
+  #startCycle(cycle: number): void {
+    const lanes = [...this.#waiting].filter((lane) => !lane.running);
+    if (lanes.length > 0) this.#cycle = cycle;
+    for (const lane of lanes) {
+      this.#waiting.delete(lane);
+      void this.#run(lane, lane.takeReady(), cycle);
+    }
+  }
+
+  async #run(lane: Lane, operations: readonly Operation[], cycle: number): Promise<void> {
+    lane.running = true;
+    for (const operation of operations) {
+      const startedAt = this.#options.now();
+      try {
+        operation.future.resolve(await operation.run(cycle));
+      } catch (error) {
+        operation.future.reject(toFailure(error));
+      }
+      this.#options.onRun?.(operation, cycle, startedAt, this.#options.now());
+    }
+    lane.running = false;
+    if (lane.hasReady) this.wake(lane);
+  }
+}

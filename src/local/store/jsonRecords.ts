@@ -1,0 +1,64 @@
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isTemporary, writeAtomically } from './atomicFile.js';
+import { Mutex } from './mutex.js';
+import { folderOf } from './names.js';
+
+/** Small records, one JSON file each, all of them in memory too. Writes happen in the order of the calls. */
+export class JsonRecords<A extends object> {
+  readonly #mutex = new Mutex();
+  readonly #records: Map<string, A>;
+
+  private constructor(
+    private readonly folder: string,
+    records: Map<string, A>,
+  ) {
+    this.#records = records;
+  }
+
+  /** Reads every record for which `isRecord` holds; its id is what `idOf` says. Others are left alone. */
+  static async open<A extends object>(
+    folder: string,
+    isRecord: (value: unknown) => value is A,
+    idOf: (record: A) => string,
+  ): Promise<JsonRecords<A>> {
+    await mkdir(folder, { recursive: true });
+    const records = new Map<string, A>();
+    for (const name of await readdir(folder)) {
+      if (isTemporary(name)) await rm(join(folder, name), { force: true });
+      else if (name.endsWith('.json')) {
+        const value = parse(await readFile(join(folder, name), 'utf8'));
+        if (isRecord(value)) records.set(idOf(value), value);
+      }
+    }
+    return new JsonRecords(folder, records);
+  }
+
+  get(id: string): A | undefined {
+    return this.#records.get(id);
+  }
+
+  values(): A[] {
+    return [...this.#records.values()];
+  }
+
+  /** In memory at once, on disk when the promise resolves. */
+  put(id: string, record: A): Promise<void> {
+    this.#records.set(id, record);
+    return this.#mutex.run(() =>
+      writeAtomically(join(this.folder, `${folderOf(id)}.json`), `${JSON.stringify(record)}\n`),
+    );
+  }
+
+  flush(): Promise<void> {
+    return this.#mutex.run(() => Promise.resolve());
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
