@@ -1,9 +1,17 @@
 export { ByteTokenizer } from './ByteTokenizer.js';
+export { encodeWith, type EncodeWithOptions, type TextEncoding } from './encodeWith.js';
+export type { HubEvent } from './hub/HubEvent.js';
+export { downloadHubFile, hubFile } from './hub/hubFile.js';
+export type { HubOptions } from './hub/HubSettings.js';
 export { HuggingFaceTokenizer } from './HuggingFaceTokenizer.js';
 export { inklingTokenizer } from './inkling.js';
 export { kimiTokenizer, type KimiFiles } from './kimi.js';
+export { loadTokenizer, registerTokenizer, tokenizerForModel } from './loadTokenizer.js';
+export { tokenizerFromFolder } from './readFolder.js';
 export { TiktokenTokenizer, type TiktokenFields } from './TiktokenTokenizer.js';
 export type { DecodeOptions, Tokenizer } from './Tokenizer.js';
 export { TokenizerError } from './TokenizerError.js';
 export type { AddedTokenJson, TokenizerConfigJson, TokenizerFiles, TokenizerJson } from './tokenizerFiles.js';
+export { tokenizerFromHub } from './tokenizerFromHub.js';
 export { tokenizerIdFor } from './tokenizerIdFor.js';
+export { TokenizerPool, type TokenizerPoolOptions } from './TokenizerPool.js';

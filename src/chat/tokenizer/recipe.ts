@@ -1,3 +1,4 @@
+import type { TokenizerPaths } from './readFolder.js';
 import type { TiktokenFields } from './TiktokenTokenizer.js';
 import type { TokenizerFiles } from './tokenizerFiles.js';
 
@@ -5,7 +6,7 @@ import type { TokenizerFiles } from './tokenizerFiles.js';
 export type TokenizerRecipe =
   | { readonly kind: 'bytes'; readonly id: string }
   | { readonly kind: 'files'; readonly id: string; readonly files: TokenizerFiles }
-  | { readonly kind: 'folder'; readonly id: string; readonly folder: string }
+  | { readonly kind: 'paths'; readonly id: string; readonly paths: TokenizerPaths }
   | { readonly kind: 'tiktoken'; readonly id: string; readonly fields: TiktokenFields };
 
 /** Under this key a tokenizer of this library carries its recipe. */
