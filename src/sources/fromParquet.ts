@@ -1,0 +1,112 @@
+import { open } from 'node:fs/promises';
+import * as zlib from 'node:zlib';
+import { type AsyncBuffer, type Compressors, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
+import type { Observable } from 'rxjs';
+import { fromRowBatches } from './fromRowBatches.js';
+import { filePath } from './internal/readBytes.js';
+import { RowTally } from './internal/rowTally.js';
+import type { RowOptions } from './RowOptions.js';
+import { SourceError } from './SourceError.js';
+
+export interface ParquetOptions<T> extends RowOptions<T> {
+  /** The columns to read. Default: all. */
+  readonly columns?: readonly string[];
+}
+
+/**
+ * The rows of a Parquet file as objects, in order, as fast as demand allows.
+ *
+ * ```ts
+ * fromParquet<{ messages: Message[] }>('train-00000-of-00001.parquet', { columns: ['messages'] })
+ * ```
+ * Reads uncompressed, snappy, gzip and brotli pages, and zstd where Node can. 64-bit integers become numbers where they
+ * fit exactly, else stay bigints. There are no lines: a bad row (one that `decode` refuses) is named by its number,
+ * counted from 1. A file that is no Parquet is a {@link SourceError}. Pauses between rows and between row groups, and
+ * holds one row group: write files with row groups of a few thousand rows.
+ */
+export function fromParquet<T = Record<string, unknown>>(
+  path: string | URL,
+  options: ParquetOptions<T> = {},
+): Observable<T> {
+  return fromRowBatches((signal) => rowGroups(filePath(path), signal, options));
+}
+
+async function* rowGroups<T>(
+  path: string,
+  signal: AbortSignal,
+  options: ParquetOptions<T>,
+): AsyncGenerator<Iterable<T>> {
+  const tally = new RowTally<T>(path, options);
+  const handle = await open(path).catch((cause: unknown) => fail(path, cause));
+  try {
+    const { size } = await handle.stat();
+    tally.totalBytes = size;
+    const file: AsyncBuffer = {
+      byteLength: size,
+      slice: async (start, end = size) => {
+        const bytes = new Uint8Array(end - start);
+        const { bytesRead } = await handle.read(bytes, 0, bytes.length, start);
+        tally.bytes += bytesRead;
+        return bytes.buffer;
+      },
+    };
+    const metadata = await parquetMetadataAsync(file).catch((cause: unknown) => fail(path, cause));
+    const missing = options.columns?.find((column) => !metadata.schema.some(({ name }) => name === column));
+    if (missing !== undefined) throw new SourceError(path, `has no column '${missing}'`);
+    let rowStart = 0;
+    for (const group of metadata.row_groups) {
+      if (signal.aborted) return;
+      const rowEnd = rowStart + Number(group.num_rows);
+      const rows = await parquetReadObjects({
+        file,
+        metadata,
+        rowStart,
+        rowEnd,
+        compressors,
+        ...(options.columns === undefined ? {} : { columns: [...options.columns] }),
+      }).catch((cause: unknown) => fail(path, cause));
+      yield rowsOf(rows, rowStart, tally);
+      rowStart = rowEnd;
+      tally.report(false);
+    }
+    tally.bytes = size;
+    tally.report(true);
+  } finally {
+    await handle.close();
+  }
+}
+
+function* rowsOf<T>(rows: Record<string, unknown>[], rowStart: number, tally: RowTally<T>): Generator<T> {
+  for (const [place, row] of rows.entries()) yield* tally.take(rowStart + place + 1, () => plain(row));
+}
+
+/** Bigints as numbers where that is exact, all the way down. */
+function plain(value: unknown): unknown {
+  if (typeof value === 'bigint') {
+    const number = Number(value);
+    return Number.isSafeInteger(number) ? number : value;
+  }
+  if (Array.isArray(value)) return value.map(plain);
+  if (ArrayBuffer.isView(value)) {
+    return value instanceof BigInt64Array || value instanceof BigUint64Array ? Array.from(value, plain) : value;
+  }
+  if (typeof value === 'object' && value !== null && !(value instanceof Date)) {
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]));
+  }
+  return value;
+}
+
+const zstd = (zlib as { zstdDecompressSync?: (input: Uint8Array) => Buffer }).zstdDecompressSync;
+
+const compressors: Compressors = {
+  GZIP: (input) => zlib.gunzipSync(input),
+  BROTLI: (input) => zlib.brotliDecompressSync(input),
+  ZSTD: (input) => {
+    if (zstd === undefined) throw new Error('this Node cannot read zstd; 22.15 or newer can');
+    return zstd(input);
+  },
+};
+
+function fail(path: string, cause: unknown): never {
+  throw new SourceError(path, cause instanceof Error ? cause.message : String(cause), { cause });
+}

@@ -1,0 +1,22 @@
+export { fromConversations } from './fromConversations.js';
+export { type CsvOptions, fromCsv } from './fromCsv.js';
+export { fromJson } from './fromJson.js';
+export { fromJsonl } from './fromJsonl.js';
+export { fromPages, type PageRequest, type PagesOptions } from './fromPages.js';
+export { fromParquet, type ParquetOptions } from './fromParquet.js';
+export { fromRowBatches } from './fromRowBatches.js';
+export {
+  fromServerSentEvents,
+  type ServerSentEvent,
+  ServerSentEventsError,
+  type ServerSentEventsOptions,
+} from './fromServerSentEvents.js';
+export { fromStdin, type StdinOptions } from './fromStdin.js';
+export { type RowOptions, type SourceEvent } from './RowOptions.js';
+export { BadRowError, SourceError } from './SourceError.js';
+export {
+  type Conversation,
+  type ConversationMessage,
+  type ConversationToolCall,
+  toConversation,
+} from './toConversation.js';

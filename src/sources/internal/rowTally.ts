@@ -1,0 +1,50 @@
+import type { RowOptions } from '../RowOptions.js';
+import { BadRowError } from '../SourceError.js';
+
+/** Counts rows of one file, decides about bad ones, and reports. */
+export class RowTally<T> {
+  bytes = 0;
+  totalBytes: number | undefined;
+  #rows = 0;
+  #badRows = 0;
+
+  constructor(
+    readonly file: string,
+    readonly options: RowOptions<T>,
+  ) {}
+
+  /** The row `parse` returns, decoded, in a one-element array; empty for a bad row that is skipped. */
+  take(line: number, parse: () => unknown): readonly T[] {
+    const { decode } = this.options;
+    try {
+      const row = parse();
+      const decoded = decode === undefined ? (row as T) : decode(row);
+      this.#rows++;
+      return [decoded];
+    } catch (cause) {
+      this.skip(line, cause instanceof Error ? cause.message : String(cause), cause);
+      return [];
+    }
+  }
+
+  /** Counts and reports a bad row, or throws it. */
+  skip(line: number, reason: string, cause?: unknown): void {
+    const { onBadRow = 'error', onEvent } = this.options;
+    if (onBadRow === 'error') throw new BadRowError(this.file, line, reason, { cause });
+    this.#badRows++;
+    onEvent?.({ type: 'row-skipped', file: this.file, line, reason });
+  }
+
+  report(done: boolean): void {
+    const { file, bytes, totalBytes } = this;
+    this.options.onEvent?.({
+      type: 'source-progress',
+      file,
+      bytes,
+      ...(totalBytes === undefined ? {} : { totalBytes }),
+      rows: this.#rows,
+      badRows: this.#badRows,
+      done,
+    });
+  }
+}
