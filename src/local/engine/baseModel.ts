@@ -20,6 +20,13 @@ export interface BaseModel {
   readonly rope: RopeTable;
 }
 
+/** Where the gradients of the base weights are gathered; only pretraining asks for them. */
+export interface BaseGradients {
+  readonly embedding: number;
+  readonly norms: readonly number[];
+  readonly linears: readonly number[];
+}
+
 /** Copies the weights into the heap. Throws where a tensor is missing or of another shape. */
 export function loadBaseModel(
   heap: Heap,

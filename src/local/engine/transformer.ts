@@ -1,8 +1,9 @@
 import { attendCached, attendSequence, attendSequenceBackward } from './attention.js';
-import type { BaseModel } from './baseModel.js';
+import type { BaseGradients, BaseModel } from './baseModel.js';
 import { rmsNorm, rmsNormBackward, swiglu, swigluBackward } from './elementwise.js';
 import type { Heap } from './heap.js';
 import type { KvCache } from './kvCache.js';
+import { linearBackward, linearForward } from './linear.js';
 import type { ResidentAdapter } from './residentAdapter.js';
 import { LAYER_LINEARS } from './shapes.js';
 
@@ -35,13 +36,6 @@ export interface SequenceTape {
   readonly last: number;
   readonly normed: number;
   readonly inverse: number;
-}
-
-/** Where the gradients of the base weights are gathered; only pretraining asks for them. */
-export interface BaseGradients {
-  readonly embedding: number;
-  readonly norms: readonly number[];
-  readonly linears: readonly number[];
 }
 
 /** The forward and backward passes of one base model, with or without an adapter. Synchronous; works in scratch memory. */
@@ -94,7 +88,7 @@ export class Transformer {
     adapter: ResidentAdapter | undefined,
   ): { readonly logits: number; readonly low: number } {
     const logits = this.heap.scratch(rows * this.base.shape.vocabulary);
-    const low = this.#linear(this.#headIndex, normed, rows, logits, false, adapter);
+    const low = linearForward(this.heap, this.base, this.#headIndex, adapter, rows, normed, logits, false);
     return { logits, low };
   }
 
@@ -113,7 +107,7 @@ export class Transformer {
     const size = rows * width;
     const dNormed = heap.scratch(size);
     const dx = heap.scratch(size);
-    this.#linearBackward(this.#headIndex, tape.normed, rows, dLogits, dNormed, false, low, adapter, gradients);
+    linearBackward(heap, base, this.#headIndex, adapter, gradients, rows, tape.normed, low, dLogits, dNormed, false);
     heap.floats.fill(0, dx, dx + size);
     const lowest = gradients === undefined ? Math.floor((adapter?.lowest ?? Infinity) / PER_LAYER) : 0;
     if (lowest < layers) {
@@ -123,18 +117,11 @@ export class Transformer {
     for (let layer = layers - 1; layer >= lowest; layer--) {
       const saved = tape.layers[layer]!;
       const inner = heap.mark();
-      const back = (which: number, input: number, dOut: number, dInput: number, accumulate: boolean) =>
-        this.#linearBackward(
-          layer * PER_LAYER + which,
-          input,
-          rows,
-          dOut,
-          dInput,
-          accumulate,
-          saved.low[which]!,
-          adapter,
-          gradients,
-        );
+      const back = (which: number, input: number, dOut: number, dInput: number, accumulate: boolean) => {
+        const index = layer * PER_LAYER + which;
+        const low = saved.low[which]!;
+        linearBackward(heap, base, index, adapter, gradients, rows, input, low, dOut, dInput, accumulate);
+      };
 
       const dGated = heap.scratch(rows * hidden);
       back(DOWN, saved.gated, dx, dGated, false);
@@ -217,7 +204,7 @@ export class Transformer {
       const mark = heap.mark();
       const low = new Array<number>(PER_LAYER).fill(-1);
       const run = (which: number, input: number, output: number, accumulate: boolean) => {
-        low[which] = this.#linear(layer * PER_LAYER + which, input, rows, output, accumulate, adapter);
+        low[which] = linearForward(heap, base, layer * PER_LAYER + which, adapter, rows, input, output, accumulate);
       };
       const normed = heap.scratch(size);
       const inverse = heap.scratch(rows);
@@ -245,49 +232,5 @@ export class Transformer {
       if (tape === undefined) heap.release(mark);
     }
     return x;
-  }
-
-  #linear(index: number, x: number, rows: number, out: number, accumulate: boolean, adapter?: ResidentAdapter): number {
-    const { heap } = this;
-    const { inputs, outputs, transposed } = this.base.linears[index]!;
-    heap.gemm(rows, outputs, inputs, x, inputs, 1, transposed, outputs, out, outputs, accumulate);
-    const factors = adapter?.get(index);
-    if (adapter === undefined || factors === undefined) return -1;
-    const { rank } = adapter;
-    const low = heap.scratch(rows * rank);
-    heap.gemm(rows, rank, inputs, x, inputs, 1, factors.aScaled, rank, low, rank, false);
-    heap.gemm(rows, outputs, rank, low, rank, 1, factors.bTransposed, outputs, out, outputs, true);
-    return low;
-  }
-
-  #linearBackward(
-    index: number,
-    x: number,
-    rows: number,
-    dOut: number,
-    dx: number,
-    accumulate: boolean,
-    low: number,
-    adapter: ResidentAdapter | undefined,
-    gradients: BaseGradients | undefined,
-  ): void {
-    const { heap } = this;
-    const { inputs, outputs, weight } = this.base.linears[index]!;
-    heap.gemm(rows, inputs, outputs, dOut, outputs, 1, weight, inputs, dx, inputs, accumulate);
-    if (gradients !== undefined) {
-      heap.gemm(outputs, inputs, rows, dOut, 1, outputs, x, inputs, gradients.linears[index]!, inputs, true);
-    }
-    const factors = adapter?.get(index);
-    if (adapter === undefined || factors === undefined) return;
-    const { rank, scale } = adapter;
-    const mark = heap.mark();
-    const dLow = heap.scratch(rows * rank);
-    heap.gemm(rows, rank, outputs, dOut, outputs, 1, factors.b, rank, dLow, rank, false);
-    const f = heap.floats;
-    for (let i = dLow; i < dLow + rows * rank; i++) f[i] = f[i]! * scale;
-    heap.gemm(rows, inputs, rank, dLow, rank, 1, factors.a, inputs, dx, inputs, true);
-    heap.gemm(rank, inputs, rows, dLow, 1, rank, x, inputs, factors.dA, inputs, true);
-    heap.gemm(outputs, rank, rows, dOut, 1, outputs, low, rank, factors.dB, rank, true);
-    heap.release(mark);
   }
 }
