@@ -1,9 +1,13 @@
 import { concat, concatMap, defer, from, map, of, type OperatorFunction } from 'rxjs';
 import type { ContentPart, Message, ToolCall, UnparsedToolCall } from './Message.js';
 import { MessageRenderer } from './MessageRenderer.js';
-import type { ParsedResponse, ResponseDelta, Termination } from './Renderer.js';
-import { ResponseScanner, type Block, type Grammar } from './ResponseScanner.js';
+import type { ParsedResponse, ParseOptions, ResponseDelta, Termination } from './Renderer.js';
+import { ResponseScanner, type Block, type Grammar, type Mode } from './ResponseScanner.js';
 import type { ToolCallResult } from './toolCallJson.js';
+
+interface ReaderOptions {
+  readonly start?: Mode;
+}
 
 /** Families whose turns end with a special token and whose responses are divided by special tokens. */
 export abstract class MarkedRenderer extends MessageRenderer {
@@ -20,16 +24,29 @@ export abstract class MarkedRenderer extends MessageRenderer {
     return this.stopTokens;
   }
 
-  parse(tokens: ArrayLike<number>): ParsedResponse {
-    const reader = this.#reader();
+  /** Why a response that met this stop token ended. */
+  protected terminationOf(_stopToken: number): Termination {
+    return 'stop';
+  }
+
+  /**
+   * True where a complete response that never closes the thinking block its prompt opened has to be taken for text: families whose prompt
+   * opens one only at some turns.
+   */
+  protected get unclosedIsText(): boolean {
+    return false;
+  }
+
+  parse(tokens: ArrayLike<number>, options: ParseOptions = {}): ParsedResponse {
+    const reader = this.#reader(options);
     for (let i = 0; i < tokens.length; i++) reader.feed(tokens[i]!);
     return reader.finish();
   }
 
-  parseStream(): OperatorFunction<number | ArrayLike<number>, ResponseDelta> {
+  parseStream(options: ParseOptions = {}): OperatorFunction<number | ArrayLike<number>, ResponseDelta> {
     return (source) =>
       defer(() => {
-        const reader = this.#reader();
+        const reader = this.#reader(options);
         return concat(
           of<ResponseDelta>({ type: 'header', role: 'assistant' }),
           source.pipe(
@@ -48,7 +65,11 @@ export abstract class MarkedRenderer extends MessageRenderer {
   }
 
   /** One response being read: the scanner's blocks as parts, calls and deltas. */
-  #reader(): { feed(token: number): void; take(): ResponseDelta[]; finish(): ParsedResponse } {
+  #reader({ start = this.grammar.start }: ReaderOptions): {
+    feed(token: number): void;
+    take(): ResponseDelta[];
+    finish(): ParsedResponse;
+  } {
     let deltas: ResponseDelta[] = [];
     let stop: number | undefined;
     let held: number | undefined;
@@ -56,9 +77,13 @@ export abstract class MarkedRenderer extends MessageRenderer {
     const toolCalls: ToolCall[] = [];
     const unparsedToolCalls: UnparsedToolCall[] = [];
     const parts: ContentPart[] = [];
+    let unclosed = false;
     const onBlock = (block: Block): void => {
       if (block.mode === 'text') parts.push({ type: 'text', text: block.segments.join('') });
-      if (block.mode === 'thinking') parts.push({ type: 'thinking', thinking: block.segments.join('') });
+      if (block.mode === 'thinking') {
+        parts.push({ type: 'thinking', thinking: block.segments.join('') });
+        unclosed = parts.length === 1 && !block.closed;
+      }
       if (block.mode !== 'tool') return;
       for (const result of this.readTools(block, stop)) {
         if (result.call) {
@@ -73,6 +98,7 @@ export abstract class MarkedRenderer extends MessageRenderer {
     const scanner = new ResponseScanner(
       this.tokenizer,
       this.grammar,
+      start,
       ({ mode, text, block }) =>
         deltas.push(
           mode === 'text'
@@ -102,8 +128,12 @@ export abstract class MarkedRenderer extends MessageRenderer {
       finish: () => {
         scanner.finish();
         let termination: Termination = 'malformed';
-        if (stop !== undefined && !overrun) termination = 'stop';
+        if (stop !== undefined && !overrun) termination = this.terminationOf(stop);
         else if (stop === undefined && held !== undefined) termination = 'end_of_text';
+        const [only] = parts;
+        if (unclosed && this.unclosedIsText && termination !== 'malformed' && only?.type === 'thinking') {
+          parts[0] = { type: 'text', text: only.thinking };
+        }
         return response(parts, toolCalls, unparsedToolCalls, termination);
       },
     };

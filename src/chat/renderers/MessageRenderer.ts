@@ -1,12 +1,13 @@
 import type { OperatorFunction } from 'rxjs';
 import type { ModelInput } from '../../wire/modelInput.js';
 import type { Tokenizer } from '../tokenizer/Tokenizer.js';
-import { assemble, type WeightedRun } from './assemble.js';
+import { assemble, joinExtensions, type WeightedRun } from './assemble.js';
 import type { Message, Role, ToolSpec } from './Message.js';
 import { createMarkup, encodePieces, type Markup, type Piece, type Run } from './pieces.js';
 import type {
   GenerationPromptOptions,
   ParsedResponse,
+  ParseOptions,
   Renderer,
   ResponseDelta,
   SupervisedExample,
@@ -51,8 +52,8 @@ export abstract class MessageRenderer implements Renderer {
   }
 
   abstract getStopSequences(): readonly number[] | readonly string[];
-  abstract parse(tokens: ArrayLike<number>): ParsedResponse;
-  abstract parseStream(): OperatorFunction<number | ArrayLike<number>, ResponseDelta>;
+  abstract parse(tokens: ArrayLike<number>, options?: ParseOptions): ParsedResponse;
+  abstract parseStream(options?: ParseOptions): OperatorFunction<number | ArrayLike<number>, ResponseDelta>;
 
   protected abstract renderMessage(message: Message, context: RenderContext): RenderedMessage;
 
@@ -129,10 +130,11 @@ export abstract class MessageRenderer implements Renderer {
     }
     checkTrainable(messages, trainOn);
     const trained = this.#trainedMessages(messages, trainOn);
-    return trained.map((index) => {
+    const examples = trained.map((index) => {
       const upTo = messages.slice(0, index + 1).map(({ trainable: _, ...message }): Message => message);
       return this.buildSupervisedExample(upTo, { trainOn: 'last_assistant_message' });
     });
+    return joinExtensions(examples);
   }
 
   declareTools(_tools: readonly ToolSpec[], _systemPrompt?: string): Message[] {

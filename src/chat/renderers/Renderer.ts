@@ -42,6 +42,15 @@ export interface SupervisedExample {
   readonly weights: Float32Array;
 }
 
+/** Options of {@link Renderer.parse} and {@link Renderer.parseStream}. */
+export interface ParseOptions {
+  /**
+   * What the prompt left open. Default: what {@link Renderer.buildGenerationPrompt} leaves open after a user message. Say `text` where a
+   * prefill closed the thinking block, or where the family opens none after tool results (DeepSeek V3).
+   */
+  readonly start?: 'text' | 'thinking';
+}
+
 /** Why a response ended: the family's stop signal, the model's end-of-text token, or neither (or more than one). */
 export type Termination = 'stop' | 'end_of_text' | 'malformed';
 
@@ -86,20 +95,21 @@ export interface Renderer {
   buildSupervisedExample(messages: readonly Message[], options?: SupervisedOptions): SupervisedExample;
   /**
    * The conversation as training examples that match what sampling sees: one when the family has the extension property, else one per
-   * trained message, each ending at it. `trainOn` is `last_assistant_turn` by default.
+   * trained message, each ending at it; neighbours are joined where the longer begins with the shorter. `trainOn` is
+   * `last_assistant_turn` by default.
    */
   buildSupervisedExamples(messages: readonly Message[], options?: SupervisedOptions): SupervisedExample[];
   /** What to pass as `SamplingParams.stop`. */
   getStopSequences(): readonly number[] | readonly string[];
   /** Reads sampled tokens; never throws on what a model may produce, and returns its best effort when malformed. */
-  parse(tokens: ArrayLike<number>): ParsedResponse;
+  parse(tokens: ArrayLike<number>, options?: ParseOptions): ParsedResponse;
   /**
    * The same, as tokens arrive: single ids or arrays of them in, deltas out, the parsed response last.
    *
    * Emits `end` when the source completes; errors pass through; holds back only incomplete characters and trailing white space. Each
    * subscription has its own state.
    */
-  parseStream(): OperatorFunction<number | ArrayLike<number>, ResponseDelta>;
+  parseStream(options?: ParseOptions): OperatorFunction<number | ArrayLike<number>, ResponseDelta>;
   /** Messages to put before a conversation so that the model knows its tools. Throws a `RendererError` where the family has no tools. */
   declareTools(tools: readonly ToolSpec[], systemPrompt?: string): Message[];
 }

@@ -7,6 +7,8 @@ export type Mode = 'text' | 'thinking' | 'tool' | 'skip';
 export interface Block {
   readonly mode: Mode;
   readonly segments: readonly (string | number)[];
+  /** What the `skip` stretch right before it held: the header, in families that write one. */
+  readonly header: readonly (string | number)[];
   /** False when the response ended inside it. */
   readonly closed: boolean;
 }
@@ -23,9 +25,11 @@ export interface Grammar {
    * @param segments what that mode has read so far
    */
   next(token: number, mode: Mode, segments: readonly (string | number)[]): Mode | undefined;
+  /** A pattern, anchored at the end, for what may turn out to be framing and is held back. Default: white space. */
+  readonly tail?: RegExp;
   /** White space that belongs to the framing at the start of a stretch: returns the text without it. */
   trimStart?(space: string, mode: Mode, previous: Mode | undefined): string;
-  /** White space that belongs to the framing at its end. `next` is undefined where the response stopped. */
+  /** The same for what {@link tail} matched at its end. `next` is undefined where the response stopped. */
   trimEnd?(space: string, mode: Mode, next: Mode | undefined): string;
 }
 
@@ -49,21 +53,25 @@ export class ResponseScanner {
   readonly blocks: Block[] = [];
   readonly #ids: ReadonlySet<number>;
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  readonly #tail: RegExp;
   #mode: Mode;
   #previous: Mode | undefined;
   #segments: (string | number)[] = [];
   #leading: string | undefined = '';
   #trailing = '';
   #emitted = '';
+  #header: readonly (string | number)[] = [];
 
   constructor(
     private readonly tokenizer: Tokenizer,
     private readonly grammar: Grammar,
+    start: Mode,
     private readonly onDelta: (delta: ScanDelta) => void = () => {},
     private readonly onBlock: (block: Block) => void = () => {},
   ) {
     this.#ids = new Set(tokenizer.specialTokens.values());
-    this.#mode = grammar.start;
+    this.#mode = start;
+    this.#tail = grammar.tail ?? TRAILING_SPACE;
   }
 
   feed(token: number): void {
@@ -112,12 +120,12 @@ export class ResponseScanner {
       this.#leading = undefined;
       rest = this.#trimStart(space) + rest.slice(space.length);
     }
-    this.#trailing = TRAILING_SPACE.exec(rest)?.[0] ?? '';
+    this.#trailing = this.#tail.exec(rest)?.[0] ?? '';
     this.#emit(rest.slice(0, rest.length - this.#trailing.length));
   }
 
   #trimStart(space: string): string {
-    return this.grammar.trimStart?.(space, this.#mode, this.#previous) ?? space;
+    return this.grammar.trimStart === undefined ? space : this.grammar.trimStart(space, this.#mode, this.#previous);
   }
 
   #emit(text: string): void {
@@ -130,16 +138,17 @@ export class ResponseScanner {
     const mode = this.#mode;
     if (mode === 'text' || mode === 'thinking') {
       const space = this.#leading === undefined ? this.#trailing : this.#trimStart(this.#leading);
-      this.#emit(this.grammar.trimEnd?.(space, mode, next) ?? space);
+      this.#emit(this.grammar.trimEnd === undefined ? space : this.grammar.trimEnd(space, mode, next));
       if (this.#emitted !== '') this.#segments = [this.#emitted];
     }
-    const block: Block = { mode, segments: this.#segments, closed };
+    const block: Block = { mode, segments: this.#segments, header: this.#header, closed };
     if (block.segments.length > 0 || mode === 'tool') {
       this.blocks.push(block);
       this.onBlock(block);
     }
     // Framing between two stretches does not hide what came before it.
     if (mode !== 'skip') this.#previous = mode;
+    this.#header = mode === 'skip' ? this.#segments : [];
     this.#segments = [];
     this.#leading = '';
     this.#trailing = '';

@@ -34,3 +34,30 @@ export function assemble(weighted: readonly WeightedRun[]): SupervisedExample {
   flush();
   return { modelInput: new ModelInput(chunks), weights: Float32Array.from(weights) };
 }
+
+/** Joins an example into the one after it when that one begins with the same input: the same losses, read once. */
+export function joinExtensions(examples: readonly SupervisedExample[]): SupervisedExample[] {
+  const joined: SupervisedExample[] = [];
+  for (const example of examples) {
+    const last = joined.at(-1);
+    if (last === undefined || !extendsInput(last.modelInput, example.modelInput)) {
+      joined.push(example);
+      continue;
+    }
+    const weights = Float32Array.from(example.weights);
+    last.weights.forEach((weight, index) => (weights[index] = Math.max(weight, weights[index] ?? 0)));
+    joined[joined.length - 1] = { modelInput: example.modelInput, weights };
+  }
+  return joined;
+}
+
+function extendsInput(shorter: ModelInput, longer: ModelInput): boolean {
+  const flat = (input: ModelInput): unknown[] =>
+    input.chunks.flatMap((chunk): unknown[] => {
+      if (chunk.type === 'encoded_text') return [...chunk.tokens];
+      if (chunk.type === 'image') return [chunk.data];
+      return [chunk.type === 'dmel' ? chunk.dmel : chunk.location];
+    });
+  const whole = flat(longer);
+  return flat(shorter).every((item, index) => item === whole[index]);
+}

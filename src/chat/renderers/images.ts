@@ -86,3 +86,23 @@ export const qwenImageTokens: ImageTokenRule = (width, height) => {
   }
   return rows * columns;
 };
+
+const KIMI_PATCH = 14;
+const KIMI_PATCHES = 16_384;
+const KIMI_SIDE = 512;
+
+/** Kimi K2.5: scaled down to 16,384 patches of 14 pixels and 512 a side, padded to 28 pixels; one token per 28 × 28. */
+export const kimiImageTokens: ImageTokenRule = (width, height) => {
+  const patches = Math.max(1, Math.floor(width / KIMI_PATCH)) * Math.max(1, Math.floor(height / KIMI_PATCH));
+  const limit = KIMI_SIDE * KIMI_PATCH;
+  const scale = Math.min(1, Math.sqrt(KIMI_PATCHES / patches), limit / width, limit / height);
+  const tokens = (side: number): number =>
+    Math.ceil(Math.min(Math.max(1, Math.floor(side * scale)), limit) / (2 * KIMI_PATCH));
+  return tokens(width) * tokens(height);
+};
+
+const INKLING_PATCH = 40;
+
+/** Inkling: patches of 40 pixels, with one column more where the width is a multiple of them. */
+export const inklingImageTokens: ImageTokenRule = (width, height) =>
+  (Math.floor(width / INKLING_PATCH) + 1) * Math.ceil(height / INKLING_PATCH);

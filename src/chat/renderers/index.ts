@@ -16,6 +16,7 @@ export type {
   UnparsedToolCall,
 } from './Message.js';
 export { MODEL_RENDERERS, rendererFor, renderersFor } from './models.js';
+export { messagesFrom, toOpenAIMessage } from './openai.js';
 export { pythonJson, type PythonJsonOptions } from './pythonJson.js';
 export { Qwen3Renderer, type Qwen3Options, type Qwen3Thinking } from './qwen3.js';
 export {
@@ -29,6 +30,7 @@ export {
 export type {
   GenerationPromptOptions,
   ParsedResponse,
+  ParseOptions,
   Renderer,
   ResponseDelta,
   SupervisedExample,

@@ -37,6 +37,16 @@ export function pythonJson(value: unknown, options: PythonJsonOptions = {}): str
   return write(value);
 }
 
+/** The same value with the keys of every object sorted, as `json.dumps(sort_keys=True)` writes them. */
+export function sortKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortKeys);
+  if (typeof value !== 'object' || value === null || value instanceof PythonFloat) return value;
+  const entries: [string, unknown][] =
+    value instanceof Map ? [...(value as Map<string, unknown>)] : Object.entries(value);
+  entries.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  return new Map(entries.map(([key, field]) => [key, sortKeys(field)]));
+}
+
 /** `repr` of a Python float. */
 export function pythonFloat(value: number): string {
   if (Number.isNaN(value)) return 'NaN';

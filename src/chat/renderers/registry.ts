@@ -1,9 +1,18 @@
 import type { Tokenizer } from '../tokenizer/Tokenizer.js';
 import { BytesRenderer } from './bytes.js';
+import { DeepSeekV3Renderer } from './deepseekV3.js';
+import { DeepSeekV41Renderer } from './deepseekV4_1.js';
+import { GlmRenderer } from './glm.js';
+import { GptOssRenderer } from './gptOss.js';
+import { KimiRenderer } from './kimi.js';
 import { Llama3Renderer } from './llama3.js';
+import { Nemotron3Renderer } from './nemotron3.js';
 import { Qwen3Renderer } from './qwen3.js';
+import { Qwen35Renderer } from './qwen3_5.js';
+import { Qwen38Renderer } from './qwen3_8.js';
 import type { Renderer } from './Renderer.js';
 import { RoleColonRenderer } from './roleColon.js';
+import { TmlV0Renderer } from './tmlV0.js';
 
 /** Options that some families take; the others ignore them. */
 export interface RendererOptions {
@@ -12,6 +21,10 @@ export interface RendererOptions {
    * the extension property.
    */
   readonly stripThinkingFromHistory?: boolean;
+  /** gpt-oss: the date in its system message, `2026-01-02`. Default: today, read when the renderer is made. */
+  readonly currentDate?: string;
+  /** Inkling: thinking effort from 0 to below 1. Default 0.9. */
+  readonly thinkingEffort?: number;
 }
 
 /** Makes a renderer for a tokenizer. */
@@ -20,16 +33,82 @@ export type RendererFactory = (tokenizer: Tokenizer, options: RendererOptions) =
 const FACTORIES: Readonly<Record<string, RendererFactory>> = {
   role_colon: (tokenizer) => new RoleColonRenderer(tokenizer),
   llama3: (tokenizer) => new Llama3Renderer(tokenizer),
-  qwen3: (tokenizer, options) => new Qwen3Renderer(tokenizer, 'qwen3', options),
-  qwen3_disable_thinking: (tokenizer, options) =>
-    new Qwen3Renderer(tokenizer, 'qwen3_disable_thinking', { ...options, thinking: 'off' }),
-  qwen3_instruct: (tokenizer, options) =>
-    new Qwen3Renderer(tokenizer, 'qwen3_instruct', { ...options, thinking: 'none' }),
-  qwen3_vl: (tokenizer, options) => new Qwen3Renderer(tokenizer, 'qwen3_vl', { ...options, vision: true }),
-  qwen3_vl_instruct: (tokenizer, options) =>
-    new Qwen3Renderer(tokenizer, 'qwen3_vl_instruct', { ...options, thinking: 'none', vision: true }),
+  ...named(Qwen3Renderer, {
+    qwen3: {},
+    qwen3_disable_thinking: { thinking: 'off' },
+    qwen3_instruct: { thinking: 'none' },
+    qwen3_vl: { vision: true },
+    qwen3_vl_instruct: { thinking: 'none', vision: true },
+  }),
+  ...named(Qwen35Renderer, {
+    qwen3_5: {},
+    qwen3_5_disable_thinking: { thinking: 'off' },
+    qwen3_5_preserve_thinking: { stripThinkingFromHistory: false },
+  }),
+  ...named(Qwen38Renderer, {
+    qwen3_8_xhigh_reasoning: {},
+    qwen3_8_medium_reasoning: { effort: 'medium' },
+    qwen3_8_low_reasoning: { effort: 'low' },
+    qwen3_8_disable_thinking: { thinking: 'off' },
+  }),
+  ...named(DeepSeekV3Renderer, {
+    deepseekv3: {},
+    deepseekv3_disable_thinking: {},
+    deepseekv3_thinking: { thinking: true },
+  }),
+  ...named(DeepSeekV41Renderer, {
+    deepseekv4_1: {},
+    deepseekv4_1_low_reasoning: { effort: 50 },
+    deepseekv4_1_max_reasoning: { effort: 100 },
+    deepseekv4_1_disable_thinking: { effort: null },
+    deepseekv4_1_preserve_thinking: { stripThinkingFromHistory: false },
+  }),
+  ...named(GlmRenderer, {
+    glm5_3_max_reasoning: {},
+    glm5_3_low_reasoning: { effort: 'Low' },
+    glm5_3_high_reasoning: { effort: 'High' },
+  }),
+  ...named(KimiRenderer, {
+    kimi_k2: {},
+    kimi_k25: { version: 'k2.5' },
+    kimi_k25_disable_thinking: { version: 'k2.5', thinking: false },
+    kimi_k26: { version: 'k2.5' },
+    kimi_k26_disable_thinking: { version: 'k2.5', thinking: false },
+    kimi_k26_preserve_thinking: { version: 'k2.5', stripThinkingFromHistory: false },
+  }),
+  ...named(Nemotron3Renderer, {
+    nemotron3: {},
+    nemotron3_low_thinking: { effort: 'low' },
+    nemotron3_disable_thinking: { thinking: 'off' },
+    nemotron3_preserve_thinking: { stripThinkingFromHistory: false },
+    nemotron3_ultra: { ultra: true },
+    nemotron3_ultra_disable_thinking: { ultra: true, thinking: 'off' },
+    nemotron3_ultra_medium_thinking: { ultra: true, effort: 'efficient' },
+    nemotron3_ultra_preserve_thinking: { ultra: true, stripThinkingFromHistory: false },
+  }),
+  ...named(GptOssRenderer, {
+    gpt_oss_no_sysprompt: {},
+    gpt_oss_low_reasoning: { effort: 'low' },
+    gpt_oss_medium_reasoning: { effort: 'medium' },
+    gpt_oss_high_reasoning: { effort: 'high' },
+  }),
+  tml_v0: (tokenizer, { thinkingEffort }) =>
+    new TmlV0Renderer(tokenizer, 'tml_v0', thinkingEffort === undefined ? {} : { effort: thinkingEffort }),
   tinker_rx_bytes: (tokenizer) => new BytesRenderer(tokenizer),
 };
+
+/** Factories for the names of one family; what the name says yields only to `stripThinkingFromHistory` and the date. */
+function named<O extends object>(
+  family: new (tokenizer: Tokenizer, name?: string, options?: O) => Renderer,
+  variants: Readonly<Record<string, NoInfer<O>>>,
+): Record<string, RendererFactory> {
+  return Object.fromEntries(
+    Object.entries(variants).map(([name, variant]): [string, RendererFactory] => [
+      name,
+      (tokenizer, { thinkingEffort: _, ...options }) => new family(tokenizer, name, { ...variant, ...options }),
+    ]),
+  );
+}
 
 /** The names that {@link getRenderer} knows without registration. */
 export const RENDERER_NAMES: readonly string[] = Object.keys(FACTORIES);
