@@ -1,0 +1,97 @@
+import type { Datum } from '../../wire/datum.js';
+import { namedTensor, type TensorData, type TensorInput } from '../../wire/tensor.js';
+import { ValidationError } from '../../wire/tinkerError.js';
+import type { Tokenizer } from '../tokenizer/Tokenizer.js';
+
+/** What a forward pass gives back for one datum. */
+export type LossOutputs = Readonly<Record<string, TensorData>>;
+
+/** The values of one datum, position by position. */
+interface Rows {
+  readonly targets: ArrayLike<number>;
+  readonly weights: ArrayLike<number>;
+  readonly logprobs: ArrayLike<number>;
+}
+
+/**
+ * Mean negative log-likelihood of a batch, in nats a token: −Σ logprob · weight / Σ weight over all its datums; NaN where nothing has weight.
+ *
+ * ```ts
+ * const result = await trainer.forward(batch, 'cross_entropy');
+ * meanNll(batch, result.lossFnOutputs);
+ * ```
+ * @throws ValidationError where data and outputs do not belong together
+ */
+export function meanNll(data: readonly Datum[], outputs: readonly LossOutputs[]): number {
+  let logprob = 0;
+  let total = 0;
+  for (const { weights, logprobs } of rowsOf(data, outputs)) {
+    for (let row = 0; row < weights.length; row++) {
+      // A weight of 0 also silences a logprob of −∞.
+      if (weights[row] === 0) continue;
+      logprob += logprobs[row]! * weights[row]!;
+      total += weights[row]!;
+    }
+  }
+  return total === 0 ? NaN : -logprob / total;
+}
+
+/**
+ * Bits a byte of a batch, which models with different tokenizers can be compared by; NaN where no byte is trained on.
+ *
+ * Counted are tokens with a weight above 0 that are not special, with their whole logprob: weights only choose. The bytes are those of the
+ * text of each run of counted tokens.
+ *
+ * @throws ValidationError where data and outputs do not belong together
+ */
+export function bitsPerByte(data: readonly Datum[], outputs: readonly LossOutputs[], tokenizer: Tokenizer): number {
+  const isSpecial = specialTest(tokenizer);
+  let nats = 0;
+  let bytes = 0;
+  for (const { targets, weights, logprobs } of rowsOf(data, outputs)) {
+    let run: number[] = [];
+    const count = (): void => {
+      bytes += Buffer.byteLength(tokenizer.decode(run));
+      run = [];
+    };
+    for (let row = 0; row < targets.length; row++) {
+      if (weights[row]! > 0 && !isSpecial(targets[row]!)) {
+        nats -= logprobs[row]!;
+        run.push(targets[row]!);
+      } else if (run.length > 0) count();
+    }
+    count();
+  }
+  return bytes === 0 ? NaN : nats / (Math.LN2 * bytes);
+}
+
+/** Whether a token is left out when special tokens are: not every added token is special, `<think>` often is not. */
+function specialTest(tokenizer: Tokenizer): (token: number) => boolean {
+  const specials = new Set<number>();
+  for (const token of tokenizer.specialTokens.values()) {
+    if (tokenizer.decode([token], { skipSpecialTokens: true }) === '') specials.add(token);
+  }
+  return (token) => specials.has(token);
+}
+
+function rowsOf(data: readonly Datum[], outputs: readonly LossOutputs[]): Rows[] {
+  if (data.length !== outputs.length)
+    throw new ValidationError(`${data.length} datums need as many outputs, got ${outputs.length}`);
+  return data.map(({ lossFnInputs }, index) => {
+    const targets = values(lossFnInputs, 'target_tokens', `data[${index}]`);
+    const weights = values(lossFnInputs, 'weights', `data[${index}]`);
+    const logprobs = values(outputs[index]!, 'logprobs', `outputs[${index}]`);
+    if (weights.length !== targets.length || logprobs.length !== targets.length) {
+      throw new ValidationError(
+        `data[${index}] has ${targets.length} targets, ${weights.length} weights and ${logprobs.length} logprobs: they must be as many`,
+      );
+    }
+    return { targets, weights, logprobs };
+  });
+}
+
+function values(tensors: Readonly<Record<string, TensorInput>>, name: string, where: string): ArrayLike<number> {
+  const input = tensors[name];
+  if (input === undefined) throw new ValidationError(`${where} has no ${name}`);
+  return namedTensor(name, input).toDense().data;
+}

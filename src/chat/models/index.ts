@@ -1,0 +1,3 @@
+export { getLr, type GetLrOptions } from './getLr.js';
+export { loraParameterCount, type LoraParameterCountOptions } from './loraParameterCount.js';
+export { MODEL_FACTS, modelFacts, type LoraParameters, type ModelFacts } from './modelFacts.js';
