@@ -1,0 +1,284 @@
+import type { Observable } from 'rxjs';
+import {
+  EMPTY,
+  ReplaySubject,
+  catchError,
+  concatMap,
+  defer,
+  map,
+  of,
+  share,
+  throwError,
+  timeout,
+  timer,
+  type OperatorFunction,
+  type SchedulerLike,
+} from 'rxjs';
+import { isLeft } from 'fp-ts/lib/Either.js';
+import type * as t from 'io-ts';
+import { JwtTokenSource, type TokenSource } from '../transport/auth.js';
+import type { BaseUrl } from '../transport/baseUrl.js';
+import {
+  TransportFailure,
+  type Lane,
+  type Transport,
+  type TransportRequest,
+  type TransportResponse,
+} from '../transport/Transport.js';
+import { describeErrors } from '../wire/record.js';
+import { AuthTokenResponse, ClientConfig, ClientConfigRequest, DynamicConfig } from '../wire/session.js';
+import { Billing } from './Billing.js';
+import { APIResponseValidationError, ClosedError, NotFoundError } from './errors.js';
+import { EventBus } from './events.js';
+import { connectionError, parseBody, statusError } from './failure.js';
+import { resend } from './resend.js';
+
+/** One call of the service. */
+export interface Call {
+  readonly method?: TransportRequest['method'];
+  /** Below `/api/v1/`, query included. */
+  readonly path: string;
+  readonly lane: Lane;
+  /** JSON, or protobuf bytes. */
+  readonly json?: unknown;
+  readonly protobuf?: Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Default one minute. */
+  readonly timeoutMs?: number;
+}
+
+export interface ConnectionOptions {
+  readonly transport: Transport;
+  readonly baseUrl: BaseUrl;
+  readonly credential: TokenSource;
+  /** The credential for services that insist on the credential command. */
+  readonly commandCredential: () => TokenSource;
+  readonly sdkVersion: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly scheduler: SchedulerLike;
+  readonly random: () => number;
+  readonly uuid: () => string;
+  /** Known flags, where another process fetched them already. */
+  readonly config?: ClientConfig;
+}
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+const PROTOBUF = 'application/x-protobuf';
+
+/**
+ * What every client of one service shares: the transport with the credential on it, the flags, the events, the billing
+ * pause and the one way to try again.
+ */
+export class Connection {
+  readonly baseUrl: BaseUrl;
+  readonly sdkVersion: string;
+  readonly scheduler: SchedulerLike;
+  readonly random: () => number;
+  readonly uuid: () => string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly events: EventBus;
+  readonly billing: Billing;
+  readonly #transport: Transport;
+  readonly #options: ConnectionOptions;
+  #tokens: TokenSource;
+  #config: ClientConfig | undefined;
+  #closed = false;
+  readonly #ready: Observable<ClientConfig>;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+    this.baseUrl = options.baseUrl;
+    this.sdkVersion = options.sdkVersion;
+    this.scheduler = options.scheduler;
+    this.random = options.random;
+    this.uuid = options.uuid;
+    this.headers = options.headers;
+    this.#transport = options.transport;
+    this.#tokens = options.credential;
+    this.events = new EventBus(() => options.scheduler.now());
+    this.billing = new Billing(() => (this.#config?.billingExceptionMaxPauseDurationSec ?? 3600) * 1000, this.events);
+    this.#ready = once(
+      (options.config === undefined ? this.#fetchConfig() : of(options.config)).pipe(
+        map((config) => {
+          this.#config = config;
+          if (config.pjwtAuthEnabled) this.#exchangeTokens(config);
+          return config;
+        }),
+      ),
+    );
+  }
+
+  /** The service's flags, fetched once. Everything but the flags themselves waits for them. */
+  ready(): Observable<ClientConfig> {
+    return this.#config === undefined ? this.#ready : of(this.#config);
+  }
+
+  /** The flags, after {@link Connection.ready}. */
+  get config(): ClientConfig {
+    if (this.#config === undefined) throw new Error('the flags are read before they are there');
+    return this.#config;
+  }
+
+  /** The JWT behind the requests, where the service uses them. */
+  token(): Observable<string> {
+    return this.ready().pipe(concatMap(() => this.#tokens.token()));
+  }
+
+  /** One try: the response if it is a success, else one of this library's errors. */
+  attempt(call: Call, idempotencyKey?: string): Observable<TransportResponse> {
+    if (this.#closed && call.lane !== 'telemetry') return throwError(() => new ClosedError('the client is closed'));
+    const what = `${call.method ?? 'POST'} /api/v1/${call.path}`;
+    const timeoutMs = call.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    const current = this.#tokens.current();
+    const send = (token: string): Observable<TransportResponse> =>
+      this.#transport(this.#toRequest(call, token, idempotencyKey, timeoutMs));
+    return (current === undefined ? this.#tokens.token().pipe(concatMap(send)) : send(current)).pipe(
+      timeout({
+        first: timeoutMs,
+        scheduler: this.scheduler,
+        with: () => throwError(() => new TransportFailure('timeout', `no answer within ${timeoutMs / 1000} s`)),
+      }),
+      map((response) => {
+        this.#noteDeprecation(response, call.path);
+        if (response.status >= 200 && response.status < 300) return response;
+        throw statusError(response, what);
+      }),
+      catchError((error: unknown) => {
+        throw error instanceof TransportFailure ? connectionError(error, what) : error;
+      }),
+    );
+  }
+
+  /** Tries until it is accepted: every passing failure is waited out, for five minutes in all. */
+  send(call: Call): Observable<TransportResponse> {
+    return defer(() => {
+      const idempotencyKey = call.method === 'GET' ? undefined : this.uuid();
+      return this.attempt(call, idempotencyKey).pipe(resend(this, call.path));
+    });
+  }
+
+  /** Sends after the flags are there. */
+  call<A>(call: Call, codec: t.Type<A, unknown>): Observable<A> {
+    return this.ready().pipe(
+      concatMap(() => this.send(call)),
+      decodeJson(codec, call.path),
+    );
+  }
+
+  /** Fetches the flags that may change while the client runs; servers without them have the defaults. */
+  fetchDynamicConfig(retry: boolean): Observable<DynamicConfig> {
+    const call: Call = {
+      path: 'client/dynamic_config',
+      lane: 'session',
+      json: { sdk_version: this.sdkVersion },
+      timeoutMs: 10_000,
+    };
+    return (retry ? this.send(call) : this.attempt(call, this.uuid())).pipe(
+      decodeJson(DynamicConfig, call.path),
+      orDefaults(DynamicConfig),
+    );
+  }
+
+  /** No request but telemetry leaves from here on. */
+  close(): void {
+    this.#closed = true;
+    this.#tokens.stop();
+  }
+
+  #fetchConfig(): Observable<ClientConfig> {
+    const json = ClientConfigRequest.encode({ sdkVersion: this.sdkVersion });
+    return this.send({ path: 'client/config', lane: 'session', json }).pipe(
+      decodeJson(ClientConfig, 'client/config'),
+      orDefaults(ClientConfig),
+    );
+  }
+
+  #exchangeTokens(config: ClientConfig): void {
+    const credential =
+      config.credentialDefaultSource === 'credential_cmd'
+        ? this.#options.commandCredential()
+        : this.#options.credential;
+    const exchange = credential.token().pipe(
+      concatMap((token) => {
+        const call: Call = { path: 'auth/token', lane: 'session' };
+        const what = 'POST /api/v1/auth/token';
+        return this.#transport(this.#toRequest(call, token, this.uuid(), DEFAULT_TIMEOUT_MS)).pipe(
+          map((response) => {
+            if (response.status >= 200 && response.status < 300) return response;
+            throw statusError(response, what);
+          }),
+          catchError((error: unknown) => {
+            throw error instanceof TransportFailure ? connectionError(error, what) : error;
+          }),
+          resend(this, call.path),
+        );
+      }),
+      decodeJson(AuthTokenResponse, 'auth/token'),
+      map(({ jwt }) => jwt),
+    );
+    this.#tokens = new JwtTokenSource(exchange, this.scheduler);
+  }
+
+  #toRequest(call: Call, token: string, idempotencyKey: string | undefined, timeoutMs: number): TransportRequest {
+    const headers: Record<string, string> = {
+      ...this.headers,
+      'x-api-key': token,
+      accept: 'application/json',
+      ...call.headers,
+    };
+    if (idempotencyKey !== undefined) headers['x-idempotency-key'] = idempotencyKey;
+    const request = {
+      method: call.method ?? 'POST',
+      path: `/api/v1/${call.path}`,
+      lane: call.lane,
+      headers,
+      timeoutMs,
+    } as const;
+    if (call.protobuf !== undefined) {
+      headers['content-type'] ??= PROTOBUF;
+      return { ...request, body: call.protobuf };
+    }
+    if (call.json === undefined) return request;
+    headers['content-type'] = 'application/json';
+    return { ...request, body: JSON.stringify(call.json) };
+  }
+
+  #noteDeprecation({ headers }: TransportResponse, path: string): void {
+    const note = headers['x-deprecation-note'];
+    if (note === undefined) return;
+    this.events.emit({ type: 'deprecation-noted', level: headers['x-deprecation-level'] ?? 'warning', note, path });
+  }
+}
+
+/** Servers that lack an endpoint for flags have the flags' defaults. */
+const orDefaults = <A>(codec: t.Type<A, unknown>): OperatorFunction<A, A> =>
+  catchError((error: unknown) => {
+    if (!(error instanceof NotFoundError)) throw error;
+    const defaults = codec.decode({});
+    return isLeft(defaults) ? EMPTY : of(defaults.right);
+  });
+
+/** The body of each response, decoded. */
+export function decodeJson<A>(codec: t.Type<A, unknown>, path: string): OperatorFunction<TransportResponse, A> {
+  return map((response) => {
+    const decoded = codec.decode(parseBody(response));
+    if (isLeft(decoded))
+      throw new APIResponseValidationError(`/api/v1/${path} answered something else: ${describeErrors(decoded.left)}`);
+    return decoded.right;
+  });
+}
+
+/** Runs once, for all: later subscribers get the kept result. A failure is not kept, so a later subscriber tries again. */
+export const once = <A>(source: Observable<A>): Observable<A> =>
+  source.pipe(
+    share({
+      connector: () => new ReplaySubject<A>(1),
+      resetOnError: true,
+      resetOnComplete: false,
+      resetOnRefCountZero: false,
+    }),
+  );
+
+/** A wait on the client's clock. */
+export const wait = (connection: { readonly scheduler: SchedulerLike }, delayMs: number): Observable<0> =>
+  timer(delayMs, connection.scheduler);

@@ -1,0 +1,69 @@
+import { BehaviorSubject, filter, finalize, map, take, type Observable } from 'rxjs';
+import { isTinkerError } from '../wire/tinkerError.js';
+import { ClosedError } from './errors.js';
+import type { EventBus } from './events.js';
+import { TinkerFuture, type FutureProgress } from './TinkerFuture.js';
+
+/** The futures of one client that are still under way, so that closing can wait for them. */
+export class Lifecycle {
+  readonly #active = new Set<{ cancel(): void }>();
+  readonly #count = new BehaviorSubject(0);
+  #closed = false;
+
+  constructor(readonly events: EventBus) {}
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Starts work as a future. Every failure is an event, also one that nobody reads. */
+  start<A>(work: (progress: FutureProgress) => Observable<A>): TinkerFuture<A> {
+    const startedMs = this.events.now();
+    // The work may end before the future is in the set.
+    let over = false;
+    const future: TinkerFuture<A> = new TinkerFuture<A>((progress) => {
+      if (this.#closed) throw new ClosedError('the client is closed');
+      return work(progress).pipe(
+        finalize(() => {
+          over = true;
+          if (this.#active.delete(future)) this.#count.next(this.#active.size);
+        }),
+      );
+    });
+    future.subscribe({
+      error: (error: unknown) => {
+        if (!isTinkerError(error)) return;
+        const requestId = future.requestId;
+        this.events.emit({
+          type: 'request-failed',
+          elapsedMs: this.events.now() - startedMs,
+          error,
+          ...(requestId === undefined ? {} : { requestId }),
+        });
+      },
+    });
+    if (!over) {
+      this.#active.add(future);
+      this.#count.next(this.#active.size);
+    }
+    return future;
+  }
+
+  /** Refuses new work from here on. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  /** Emits and completes when nothing is under way. */
+  whenIdle(): Observable<void> {
+    return this.#count.pipe(
+      filter((count) => count === 0),
+      take(1),
+      map(() => undefined),
+    );
+  }
+
+  cancelAll(): void {
+    for (const future of [...this.#active]) future.cancel();
+  }
+}

@@ -1,0 +1,327 @@
+import type { Observable } from 'rxjs';
+import { concatMap, defer, map, of, retry, throwError, timer, type SchedulerLike } from 'rxjs';
+import type { TokenSource } from '../transport/auth.js';
+import type { Transport } from '../transport/Transport.js';
+import { estimatePromptBytes } from '../wire/estimateBytes.js';
+import { ModelInput } from '../wire/modelInput.js';
+import { decodeSampleResponse } from '../wire/proto/sampleResponse.js';
+import type { Json } from '../wire/record.js';
+import {
+  GetSamplerResponse,
+  JoinSamplingSessionRequest,
+  JoinSamplingSessionResponse,
+  SampleRequest,
+  SampleResponseJson,
+  type SampleResponse,
+  type SamplingParams,
+} from '../wire/sampling.js';
+import { TensorData, type TensorInput } from '../wire/tensor.js';
+import { ValidationError } from '../wire/tinkerError.js';
+import { Budget } from './Budget.js';
+import { once } from './Connection.js';
+import type { TinkerError } from './errors.js';
+import { meaningOf } from './failure.js';
+import { accept, followUp, type Submission } from './followUp.js';
+import type { Lifecycle } from './Lifecycle.js';
+import { defined, prepare } from './prepare.js';
+import { Progress } from './Progress.js';
+import type { ResultFormat } from './retrieve.js';
+import { attachSequenceIds, checkHonoured, padPromptLogprobs } from './sampleChecks.js';
+import { openSharedSession, toSamplerHandle } from './samplerHandle.js';
+import type { OpenSession } from './Session.js';
+import { SessionPoller } from './SessionPoller.js';
+import type { FutureProgress, TinkerFuture } from './TinkerFuture.js';
+
+/** How samples are tried again. The defaults suit; tests and impatient programs change them. */
+export interface SamplingRetryOptions {
+  /** Fail everything as stuck after this long without any sample finishing. Default two hours. */
+  readonly progressTimeoutMs?: number;
+  /** First wait; each further one is twice as long. Default 500. */
+  readonly delayMs?: number;
+  /** Longest wait. Default 10,000. */
+  readonly maxDelayMs?: number;
+  /** Waits vary by this fraction up and down. Default 0.25. */
+  readonly jitter?: number;
+  /** Default true. */
+  readonly enabled?: boolean;
+}
+export interface SamplingClientOptions {
+  readonly retry?: SamplingRetryOptions;
+  /** Has the service keep what stable_reinforce needs of each sequence. Default false. */
+  readonly recordStabilityInfo?: boolean;
+}
+
+export interface SampleOptions {
+  readonly prompt: ModelInput;
+  /** Default 1. */
+  readonly numSamples?: number;
+  readonly samplingParams?: SamplingParams;
+  /** Default false. */
+  readonly includePromptLogprobs?: boolean;
+  /** The k most likely tokens at every prompt position. Default 0: none. */
+  readonly topkPromptLogprobs?: number;
+  /** The k most likely tokens at every sampled position. Default 0: none. */
+  readonly topkSampleLogprobs?: number;
+  /** Token ids to score at each prompt position after the first: [length − 1, K], −1 for none. */
+  readonly targetPromptLogprobs?: TensorInput;
+  /** Tokens to draw beside the prompt's own at each position. Default 0: none. */
+  readonly promptAltTokensK?: number;
+  /** Score only the last n prompt tokens; needs `includePromptLogprobs`. */
+  readonly promptLogprobsLastN?: number;
+}
+
+export interface FromHandleOptions {
+  readonly apiKey?: string;
+  readonly transport?: Transport;
+  readonly scheduler?: SchedulerLike;
+  readonly random?: () => number;
+  readonly credential?: TokenSource;
+  readonly retry?: SamplingRetryOptions;
+}
+
+const SAMPLE: ResultFormat<SampleResponse> = { json: SampleResponseJson, protobuf: decodeSampleResponse };
+const CLONE_BLOCK = 1_000_000_000;
+const TWO_HOURS_MS = 120 * 60_000;
+
+/**
+ * Samples from one set of weights.
+ *
+ * Samples go out as fast as the shared budgets allow and finish in any order. A passing failure, or a promise that the
+ * service lost, is tried again as a new request for as long as anything of this client makes progress.
+ */
+export class SamplingClient {
+  readonly samplingSessionId: string;
+  readonly #session: OpenSession;
+  readonly #lifecycle: Lifecycle;
+  readonly #options: SamplingClientOptions;
+  readonly #concurrency: Budget | undefined;
+  readonly #progress: Progress | undefined;
+  /** undefined until the service has said which number this clone has. */
+  #clone: number | undefined;
+  readonly #joined: Observable<number>;
+  #sent = 0;
+  #poller: SessionPoller | undefined;
+
+  /** Made by a ServiceClient or a TrainingClient; `clone` is 0 but for clients made from a handle. */
+  constructor(
+    session: OpenSession,
+    lifecycle: Lifecycle,
+    samplingSessionId: string,
+    options: SamplingClientOptions = {},
+    clone: number | 'join' = 0,
+  ) {
+    const { config, scheduler } = session.connection;
+    const { progressTimeoutMs = TWO_HOURS_MS } = options.retry ?? {};
+    this.#session = session;
+    this.#lifecycle = lifecycle;
+    this.#options = options;
+    this.samplingSessionId = samplingSessionId;
+    this.#clone = clone === 'join' ? undefined : clone;
+    this.#joined = once(this.#join());
+    this.#concurrency = config.sampleUseRetrieveFutures
+      ? undefined
+      : new Budget(config.sampleMaxConcurrentRequests, 'hard');
+    this.#progress = config.sampleEnableStuckDetection ? new Progress(progressTimeoutMs, scheduler) : undefined;
+  }
+
+  /**
+   * A client for the sampler behind a handle, with this process's own credentials. Every client made from a handle is a
+   * clone with numbers of its own, so that any number of processes may share a sampler.
+   */
+  static fromSamplerHandle(handle: string, options: FromHandleOptions = {}): SamplingClient {
+    const { session, lifecycle, samplingSessionId, recordStabilityInfo, clone } = openSharedSession(handle, options);
+    return new SamplingClient(
+      session,
+      lifecycle,
+      samplingSessionId,
+      defined({ retry: options.retry, recordStabilityInfo }),
+      clone,
+    );
+  }
+
+  /** This sampler as a string for another process or worker. It carries no credentials. */
+  getSamplerHandle(): string {
+    return toSamplerHandle(this.#session, this.samplingSessionId, this.#options.recordStabilityInfo ?? false);
+  }
+
+  /** Samples `numSamples` continuations of the prompt. */
+  sample(options: SampleOptions): TinkerFuture<SampleResponse> {
+    return this.#lifecycle.start((progress) => this.#sample(options, progress));
+  }
+
+  /** The log probability of every prompt token; NaN where there is none, as for the first. */
+  computeLogprobs(prompt: ModelInput, { lastN }: { readonly lastN?: number } = {}): TinkerFuture<Float32Array> {
+    const options: SampleOptions = {
+      prompt,
+      samplingParams: { maxTokens: 1 },
+      includePromptLogprobs: true,
+      ...(lastN === undefined ? {} : { promptLogprobsLastN: lastN }),
+    };
+    return this.#lifecycle.start((progress) =>
+      this.#sample(options, progress).pipe(
+        map(({ promptLogprobs }) => {
+          if (promptLogprobs === undefined) throw new ValidationError('the service returned no prompt logprobs');
+          return promptLogprobs;
+        }),
+      ),
+    );
+  }
+
+  /** The name of the model this sampler is based on. */
+  getBaseModel(): TinkerFuture<string> {
+    const path = `samplers/${encodeURIComponent(this.samplingSessionId)}`;
+    return this.#lifecycle.start(() =>
+      this.#session.connection
+        .call({ method: 'GET', path, lane: 'rest' }, GetSamplerResponse)
+        .pipe(map(({ baseModel }) => baseModel)),
+    );
+  }
+
+  #sample(options: SampleOptions, progress: FutureProgress): Observable<SampleResponse> {
+    const body = sampleBody(options, this.samplingSessionId, this.#options.recordStabilityInfo ?? false);
+    const bytes = estimatePromptBytes(options.prompt);
+    const attempts = this.#retrying(defer(() => this.#submit(body, bytes, progress))).pipe(
+      map((response) => padPromptLogprobs(response, options.prompt)),
+      map((response) => checkHonoured(response, options)),
+    );
+    const watched = this.#progress === undefined ? attempts : this.#progress.watch(attempts);
+    return this.#concurrency === undefined ? watched : this.#concurrency.hold(1, () => watched);
+  }
+
+  /** One submission and its result. A submission refused for its pace goes out again under the same number. */
+  #submit(body: Json, bytes: number, progress: FutureProgress): Observable<SampleResponse> {
+    const { connection, dispatcher } = this.#session;
+    return this.#ready().pipe(
+      concatMap((clone) => {
+        const seqId = clone * CLONE_BLOCK + this.#sent++;
+        const submission: Submission = {
+          requestType: 'Sample',
+          target: this.samplingSessionId,
+          seqId,
+          bytes,
+          startedMs: connection.scheduler.now(),
+        };
+        const call = {
+          path: 'asample',
+          lane: 'sampling',
+          json: { ...body, seq_id: seqId },
+          headers: { 'x-tinker-sampling-backpressure': '1' },
+        } as const;
+        const idempotencyKey = connection.uuid();
+        return accept(
+          this.#session,
+          submission,
+          dispatcher.dispatch(bytes, () => connection.attempt(call, idempotencyKey)),
+          progress,
+        ).pipe(
+          concatMap((accepted) =>
+            followUp(this.#session, accepted, SAMPLE, this.#pollerOf(clone)).pipe(
+              map((response) => attachSequenceIds(response, accepted.promise)),
+            ),
+          ),
+        );
+      }),
+    );
+  }
+
+  #retrying(attempt: Observable<SampleResponse>): Observable<SampleResponse> {
+    const { delayMs = 500, maxDelayMs = 10_000, jitter = 0.25, enabled = true } = this.#options.retry ?? {};
+    const { connection } = this.#session;
+    if (!enabled || connection.config.sampleNoRetries) return attempt;
+    return attempt.pipe(
+      retry({
+        delay: (error: TinkerError, count) => {
+          const meaning = meaningOf(error, 'poll');
+          if (meaning === 'fatal' || meaning === 'doubtful' || meaning === 'billing') return throwError(() => error);
+          const exact = Math.min(delayMs * 2 ** (count - 1), maxDelayMs);
+          const varied = Math.min(exact * (1 + jitter * (2 * connection.random() - 1)), maxDelayMs);
+          connection.events.emit({
+            type: 'sample-resubmitted',
+            target: this.samplingSessionId,
+            attempt: count,
+            delayMs: varied,
+            error,
+          });
+          return timer(varied, connection.scheduler);
+        },
+      }),
+    );
+  }
+
+  #ready(): Observable<number> {
+    return this.#clone === undefined ? this.#joined : of(this.#clone);
+  }
+
+  #join(): Observable<number> {
+    const json = JoinSamplingSessionRequest.encode({
+      samplingSessionId: this.samplingSessionId,
+      type: 'join_sampling_session',
+    });
+    return this.#session.connection
+      .call({ path: 'join_sampling_session', lane: 'session', json }, JoinSamplingSessionResponse)
+      .pipe(
+        map(({ clientCounter }) => {
+          this.#clone = clientCounter;
+          return clientCounter;
+        }),
+      );
+  }
+
+  #pollerOf(clone: number): SessionPoller | undefined {
+    if (!this.#session.connection.config.sampleUseRetrieveFutures) return undefined;
+    return (this.#poller ??= new SessionPoller(this.#session.connection, this.samplingSessionId, clone));
+  }
+}
+
+/** The request's wire form but for its number. @throws ValidationError */
+function sampleBody(options: SampleOptions, samplingSessionId: string, recordStabilityInfo: boolean): Json {
+  const {
+    prompt,
+    numSamples,
+    samplingParams = {},
+    includePromptLogprobs = false,
+    targetPromptLogprobs,
+    promptLogprobsLastN,
+    ...rest
+  } = options;
+  if (!(prompt instanceof ModelInput)) throw new ValidationError('prompt must be a ModelInput');
+  const isText = prompt.chunks.every((chunk) => chunk.type === 'encoded_text');
+  const length = isText ? prompt.length : undefined;
+  if (prompt.chunks.length === 0 || length === 0) throw new ValidationError('the prompt is empty');
+  if (promptLogprobsLastN !== undefined) {
+    if (!includePromptLogprobs) throw new ValidationError('promptLogprobsLastN needs includePromptLogprobs');
+    if (length !== undefined && promptLogprobsLastN > length - 1) {
+      throw new ValidationError(
+        `promptLogprobsLastN must be from 1 to ${length - 1} for this prompt, got ${promptLogprobsLastN}`,
+      );
+    }
+  }
+  const { stop, ...params } = samplingParams;
+  const stops = typeof stop === 'string' ? [stop] : stop === undefined ? undefined : [...stop];
+  return prepare(
+    SampleRequest,
+    defined({
+      ...rest,
+      numSamples,
+      prompt,
+      samplingParams: defined({ ...params, stop: stops as string[] | number[] | undefined }),
+      samplingSessionId,
+      promptLogprobs: includePromptLogprobs,
+      targetPromptLogprobs: targetPromptLogprobs === undefined ? undefined : targetTensor(targetPromptLogprobs, length),
+      promptLogprobsLastN,
+      recordStabilityInfo,
+    }),
+  );
+}
+
+function targetTensor(input: TensorInput, length: number | undefined): TensorData {
+  const tensor = TensorData.from(input, 'int64', 'targetPromptLogprobs');
+  if (tensor.dtype !== 'int64' || tensor.shape.length !== 2)
+    throw new ValidationError('targetPromptLogprobs must be int64 and [prompt length − 1, K]');
+  if (length !== undefined && tensor.shape[0] !== length - 1) {
+    throw new ValidationError(
+      `targetPromptLogprobs must have ${length - 1} rows for this prompt, got ${tensor.shape[0] ?? 0}`,
+    );
+  }
+  return tensor;
+}

@@ -1,0 +1,76 @@
+import { type Either, left, right } from 'fp-ts/lib/Either.js';
+import { AsyncSubject, Observable, catchError, defer, map, of, type Subscription } from 'rxjs';
+import { CancelledError } from './errors.js';
+import { isTinkerError, type TinkerError } from '../wire/tinkerError.js';
+
+/** What a future's work may tell its future while it runs. */
+export interface FutureProgress {
+  /** The service has accepted the work under this id. */
+  accepted(requestId: string): void;
+}
+
+/**
+ * Work that has been started, and its one result.
+ *
+ * An Observable that replays the result to every subscriber, and awaitable. The work is started by the call that made
+ * the future, not by subscribing; unsubscribing does not stop it, {@link TinkerFuture.cancel} does. The result is kept:
+ * reading it again asks nobody. A failure that nobody reads is no unhandled rejection.
+ */
+export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
+  readonly #result = new AsyncSubject<A>();
+  readonly #work: Subscription;
+  #requestId: string | undefined;
+
+  constructor(work: (progress: FutureProgress) => Observable<A>) {
+    super((subscriber) => this.#result.subscribe(subscriber));
+    const progress: FutureProgress = {
+      accepted: (requestId) => {
+        this.#requestId = requestId;
+      },
+    };
+    // Deferred, so that input refused at the call is this future's failure, like any other.
+    this.#work = defer(() => work(progress)).subscribe(this.#result);
+  }
+
+  /** The service's id of the work; undefined until the service has accepted it. */
+  get requestId(): string | undefined {
+    return this.#requestId;
+  }
+
+  /** The result or the failure as a value, for those who prefer values. */
+  either(): TinkerFuture<Either<TinkerError, A>> {
+    return new TinkerFuture(() =>
+      this.pipe(
+        map((value): Either<TinkerError, A> => right(value)),
+        catchError((error: unknown) => {
+          if (isTinkerError(error)) return of<Either<TinkerError, A>>(left(error));
+          throw error;
+        }),
+      ),
+    );
+  }
+
+  /**
+   * Stops waiting, and sending where nothing was sent yet; readers get a CancelledError. A sample is cancelled on the
+   * server where it can be; training work that was sent still runs and is billed. After the result this does nothing.
+   */
+  cancel(): void {
+    if (this.#work.closed) return;
+    this.#work.unsubscribe();
+    this.#result.error(new CancelledError('the caller cancelled this request', { requestId: this.#requestId }));
+  }
+
+  then<B = A, C = never>(
+    onFulfilled?: ((value: A) => B | PromiseLike<B>) | null,
+    onRejected?: ((reason: unknown) => C | PromiseLike<C>) | null,
+  ): Promise<B | C> {
+    return this.#promise().then(onFulfilled, onRejected);
+  }
+
+  #promise(): Promise<A> {
+    return new Promise((resolve, reject) => {
+      let value: A;
+      this.#result.subscribe({ next: (result) => (value = result), error: reject, complete: () => resolve(value) });
+    });
+  }
+}

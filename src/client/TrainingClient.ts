@@ -1,0 +1,501 @@
+import type * as t from 'io-ts';
+import { concatAll, concatMap, defer, forkJoin, from, map, tap, toArray, type Observable } from 'rxjs';
+import { zstdCompress } from '../transport/system.js';
+import { prepareDatum, type Datum, type PreparedDatum } from '../wire/datum.js';
+import type { AdamParams, OptimizerParams } from '../wire/optimizer.js';
+import { decodeForwardBackwardOutput } from '../wire/proto/forwardBackwardOutput.js';
+import { encodeForwardBackwardRequest } from '../wire/proto/forwardBackwardRequest.js';
+import type { Json } from '../wire/record.js';
+import { ValidationError } from '../wire/tinkerError.js';
+import { parseTinkerPath } from '../wire/tinkerPath.js';
+import {
+  ForwardBackwardOutputJson,
+  ForwardBackwardRequestJson,
+  ForwardRequestJson,
+  GetInfoRequest,
+  GetInfoResponse,
+  LossFnConfig,
+  LossFnType,
+  OptimStepRequest,
+  OptimStepResponse,
+  type ForwardBackwardOutput,
+  type ForwardBackwardRequest,
+} from '../wire/training.js';
+import {
+  LoadWeightsRequest,
+  LoadWeightsResponse,
+  SaveWeightsExternalRequest,
+  SaveWeightsExternalResponse,
+  SaveWeightsForSamplerRequest,
+  SaveWeightsForSamplerResponse,
+  SaveWeightsRequest,
+  SaveWeightsResponse,
+} from '../wire/weights.js';
+import { toChunks, type Chunk } from './chunks.js';
+import { combineOutputs } from './combineOutputs.js';
+import type { Call } from './Connection.js';
+import { checkpointConsoleUrl, trainingRunConsoleUrl } from './consoleUrls.js';
+import {
+  backwardData,
+  checkLossInputs,
+  forwardData,
+  runCustomLoss,
+  withCustomMetrics,
+  type CustomLossFn,
+  type LossHandle,
+} from './customLoss.js';
+import { APIResponseValidationError } from './errors.js';
+import type { RequestType } from './events.js';
+import { accept, followUp, type Accepted, type Submission } from './followUp.js';
+import type { Lifecycle } from './Lifecycle.js';
+import { defined, prepare } from './prepare.js';
+import { resend } from './resend.js';
+import type { ResultFormat } from './retrieve.js';
+import { SamplingClient, type SamplingClientOptions } from './SamplingClient.js';
+import type { OpenSession } from './Session.js';
+import type { FutureProgress, TinkerFuture } from './TinkerFuture.js';
+import { Turnstile } from './Turnstile.js';
+import type { SamplingSessions } from './samplingSessions.js';
+
+export interface LossOptions {
+  readonly lossFnConfig?: LossFnConfig;
+}
+export interface SaveOptions {
+  /** Seconds until the checkpoint expires, from an hour to ten years. Default: never. */
+  readonly ttlSeconds?: number;
+  readonly userMetadata?: Readonly<Record<string, string>>;
+}
+export interface SaveStateOptions extends SaveOptions {
+  /** Replaces a checkpoint of this name. Default false: the name must be new. */
+  readonly overwrite?: boolean;
+}
+export interface SaveExternalOptions {
+  readonly ttlSeconds?: number;
+  /** At most ten age recipients; every exported file is then encrypted to them. */
+  readonly ageEncryptionRecipients?: readonly string[];
+}
+export interface LoadOptions {
+  /** A token of the owner, to load weights of somebody else. */
+  readonly weightsAccessToken?: string;
+}
+export interface SavedWeights {
+  readonly path: string;
+  /** The page of this checkpoint in the hosted service's console. */
+  readonly consoleUrl: string;
+}
+
+const FORWARD_BACKWARD: ResultFormat<ForwardBackwardOutput> = {
+  json: ForwardBackwardOutputJson,
+  protobuf: decodeForwardBackwardOutput,
+};
+
+/**
+ * One model being trained.
+ *
+ * Calls take their turn when they are made and are sent in that order; waiting for results is not part of a turn, so
+ * the next call may be made at once. Gradients add up over `forwardBackward` calls until `optimStep`.
+ */
+export class TrainingClient {
+  readonly modelId: string;
+  readonly #session: OpenSession;
+  readonly #lifecycle: Lifecycle;
+  readonly #samplers: SamplingSessions;
+  readonly #turns = new Turnstile();
+  #lastSeqId = 0;
+
+  /** Made by a ServiceClient. */
+  constructor(session: OpenSession, lifecycle: Lifecycle, samplers: SamplingSessions, modelId: string) {
+    this.#session = session;
+    this.#lifecycle = lifecycle;
+    this.#samplers = samplers;
+    this.modelId = modelId;
+  }
+
+  /** The page of this training run in the hosted service's console. */
+  get consoleUrl(): string {
+    return trainingRunConsoleUrl(this.modelId);
+  }
+
+  /** The loss and the logprobs of the data, without gradients. */
+  forward(data: readonly Datum[], lossFn: LossFnType, options: LossOptions = {}): TinkerFuture<ForwardBackwardOutput> {
+    return this.#pass('Forward', data, lossFn, options);
+  }
+
+  /** The loss and the logprobs of the data; gradients are added to those since the last `optimStep`. */
+  forwardBackward(
+    data: readonly Datum[],
+    lossFn: LossFnType,
+    options: LossOptions = {},
+  ): TinkerFuture<ForwardBackwardOutput> {
+    return this.#pass('ForwardBackward', data, lossFn, options);
+  }
+
+  /**
+   * Gradients of a loss of one's own: a function in closed form, run here between a forward and a backward pass, or a
+   * handle of an uploaded loss, run by the server in one pass.
+   *
+   * The function's turn lasts from forward to backward, so that an `optimStep` called after it lands after it. If it
+   * throws, the turn ends, the future fails with a CustomLossError, and later calls run.
+   */
+  forwardBackwardCustom(data: readonly Datum[], loss: CustomLossFn | LossHandle): TinkerFuture<ForwardBackwardOutput> {
+    return typeof loss === 'function' ? this.#customPass(data, loss) : this.#uploadedPass(data, loss);
+  }
+
+  /** Applies the gradients. Without parameters: Adam with the protocol's defaults. */
+  optimStep(params: AdamParams | OptimizerParams = {}): TinkerFuture<OptimStepResponse> {
+    const chosen = 'type' in params ? { optimizerParams: params } : { adamParams: params };
+    return this.#operation({
+      requestType: 'OptimStep',
+      path: 'optim_step',
+      json: (seqId) => prepare(OptimStepRequest, { ...chosen, modelId: this.modelId, seqId }),
+      format: { json: OptimStepResponse },
+      onResult: ({ metrics = {} }, seqId) =>
+        this.#events.emit({ type: 'step-end', target: this.modelId, seqId, metrics }),
+    });
+  }
+
+  /** Saves weights and optimizer state, to be resumed from. */
+  saveState(name: string, options: SaveStateOptions = {}): TinkerFuture<SavedWeights> {
+    return this.#save('SaveWeights', 'save_weights', SaveWeightsResponse, (seqId) =>
+      prepare(SaveWeightsRequest, defined({ modelId: this.modelId, path: checkName(name), seqId, ...options })),
+    );
+  }
+
+  /** Saves weights to sample from. */
+  saveWeightsForSampler(name: string, options: SaveOptions = {}): TinkerFuture<SavedWeights> {
+    return this.#save('SaveWeightsForSampler', 'save_weights_for_sampler', SaveWeightsForSamplerResponse, (seqId) =>
+      prepare(
+        SaveWeightsForSamplerRequest,
+        defined({ modelId: this.modelId, path: checkName(name), seqId, ...options }),
+      ),
+    );
+  }
+
+  /** Saves weights in Hugging Face layout, to be downloaded. */
+  saveWeightsExternal(name: string, options: SaveExternalOptions = {}): TinkerFuture<SavedWeights> {
+    const { ageEncryptionRecipients, ...rest } = options;
+    return this.#save('SaveWeightsExternal', 'save_weights_external', SaveWeightsExternalResponse, (seqId) =>
+      prepare(
+        SaveWeightsExternalRequest,
+        defined({
+          modelId: this.modelId,
+          path: checkName(name),
+          seqId,
+          ...rest,
+          ageEncryptionRecipients: ageEncryptionRecipients && [...ageEncryptionRecipients],
+        }),
+      ),
+    );
+  }
+
+  /** A sampling client over the weights as they are at this turn; they are kept as long as the session lives. */
+  saveWeightsAndGetSamplingClient(options: SamplingClientOptions = {}): TinkerFuture<SamplingClient> {
+    return this.#operation(
+      {
+        requestType: 'SaveWeightsForSampler',
+        path: 'save_weights_for_sampler',
+        json: (seqId) =>
+          prepare(SaveWeightsForSamplerRequest, {
+            modelId: this.modelId,
+            seqId,
+            samplingSessionSeqId: this.#samplers.nextSeqId(),
+          }),
+        format: { json: SaveWeightsForSamplerResponse },
+      },
+      ({ samplingSessionId }) => {
+        if (samplingSessionId === undefined)
+          throw new APIResponseValidationError('save_weights_for_sampler answered no sampling_session_id');
+        return new SamplingClient(this.#session, this.#lifecycle, samplingSessionId, options);
+      },
+    );
+  }
+
+  /** @deprecated Make a new client with `createTrainingClientFromState` instead. */
+  loadState(path: string, options: LoadOptions = {}): TinkerFuture<LoadWeightsResponse> {
+    return this.load(path, false, options);
+  }
+
+  /** @deprecated Make a new client with `createTrainingClientFromStateWithOptimizer` instead. */
+  loadStateWithOptimizer(path: string, options: LoadOptions = {}): TinkerFuture<LoadWeightsResponse> {
+    return this.load(path, true, options);
+  }
+
+  /** @internal Loads a saved state in turn. */
+  load(path: string, optimizer: boolean, options: LoadOptions): TinkerFuture<LoadWeightsResponse> {
+    return this.#operation({
+      requestType: 'LoadWeights',
+      path: 'load_weights',
+      json: (seqId) =>
+        prepare(
+          LoadWeightsRequest,
+          defined({ modelId: this.modelId, path: parseTinkerPath(path).path, seqId, optimizer, ...options }),
+        ),
+      format: { json: LoadWeightsResponse },
+    });
+  }
+
+  /** What the service knows of this model: its base, its tokenizer, its rank. */
+  getInfo(): TinkerFuture<GetInfoResponse> {
+    const json = GetInfoRequest.encode({ modelId: this.modelId, type: 'get_info' });
+    return this.#lifecycle.start(() =>
+      this.#session.connection.call({ path: 'get_info', lane: 'training', json }, GetInfoResponse),
+    );
+  }
+
+  /** A sampling client over saved weights. */
+  createSamplingClient(modelPath: string, options: SamplingClientOptions = {}): TinkerFuture<SamplingClient> {
+    return this.#lifecycle.start(() => this.#samplers.create({ modelPath }, options));
+  }
+
+  get #events() {
+    return this.#session.connection.events;
+  }
+
+  #pass(
+    requestType: 'Forward' | 'ForwardBackward',
+    data: readonly Datum[],
+    lossFn: LossFnType,
+    options: LossOptions,
+  ): TinkerFuture<ForwardBackwardOutput> {
+    return this.#lifecycle.start((progress) => {
+      const prepared = prepareData(data);
+      checkLoss(lossFn, options.lossFnConfig);
+      return this.#turns.take((release) =>
+        this.#submit(requestType, prepared, lossFn, options.lossFnConfig, progress).pipe(
+          tap(release),
+          concatMap((accepted) => this.#results(accepted)),
+        ),
+      );
+    });
+  }
+
+  #uploadedPass(data: readonly Datum[], handle: LossHandle): TinkerFuture<ForwardBackwardOutput> {
+    return this.#lifecycle.start((progress) => {
+      if (handle.sessionId !== this.#session.id) {
+        throw new ValidationError(`the loss ${handle.name} was made in another session (${handle.sessionId})`);
+      }
+      const prepared = prepareData(data);
+      checkLossInputs(handle, prepared);
+      return this.#turns.take((release) =>
+        this.#submit('ForwardBackward', prepared, 'custom', { loss_id: handle.lossId }, progress).pipe(
+          tap(release),
+          concatMap((accepted) => this.#results(accepted)),
+        ),
+      );
+    });
+  }
+
+  #customPass(data: readonly Datum[], loss: CustomLossFn): TinkerFuture<ForwardBackwardOutput> {
+    return this.#lifecycle.start((progress) => {
+      const prepared = prepareData(data);
+      const targets = forwardData(prepared);
+      return this.#turns.take((release) =>
+        this.#submit('Forward', targets, 'cross_entropy', undefined, progress).pipe(
+          concatMap((accepted) => this.#results(accepted)),
+          concatMap((forward) => {
+            const result = runCustomLoss(loss, prepared, forward);
+            return this.#submit(
+              'ForwardBackward',
+              backwardData(prepared, forward, result),
+              'cross_entropy',
+              undefined,
+              progress,
+            ).pipe(
+              tap(release),
+              concatMap((accepted) => this.#results(accepted)),
+              map((backward) => withCustomMetrics(backward, result)),
+            );
+          }),
+        ),
+      );
+    });
+  }
+
+  /** Sends the data, in as many requests as it needs, and emits when the last one is accepted. */
+  #submit(
+    requestType: 'Forward' | 'ForwardBackward',
+    data: readonly PreparedDatum[],
+    lossFn: string,
+    lossFnConfig: LossFnConfig | undefined,
+    progress: FutureProgress,
+  ): Observable<Accepted[]> {
+    return defer(() => {
+      const { fwdbwdMaxChunkLen, fwdbwdMaxChunkBytesCount, parallelFwdbwdChunks } = this.#session.connection.config;
+      const chunks = toChunks(data, { maxLength: fwdbwdMaxChunkLen, maxBytes: fwdbwdMaxChunkBytesCount });
+      const sends = chunks.map((chunk) =>
+        this.#sendChunk(requestType, chunk, this.#nextSeqId(), lossFn, lossFnConfig, progress),
+      );
+      const [first, ...rest] = sends;
+      if (first === undefined || rest.length === 0 || !parallelFwdbwdChunks || this.#session.wireFormat.byArrival) {
+        return from(sends).pipe(concatAll(), toArray());
+      }
+      // The server starts when the first chunk arrives: by then the others should be there.
+      return forkJoin(rest).pipe(concatMap((others) => first.pipe(map((accepted) => [accepted, ...others]))));
+    });
+  }
+
+  #sendChunk(
+    requestType: 'Forward' | 'ForwardBackward',
+    { data, bytes }: Chunk,
+    seqId: number,
+    lossFn: string,
+    lossFnConfig: LossFnConfig | undefined,
+    progress: FutureProgress,
+  ): Observable<Accepted> {
+    const { connection, trainingBytes, wireFormat } = this.#session;
+    const forwardOnly = requestType === 'Forward';
+    const request: ForwardBackwardRequest = {
+      modelId: this.modelId,
+      seqId,
+      data,
+      lossFn,
+      forwardOnly,
+      ...(lossFnConfig === undefined ? {} : { lossFnConfig }),
+    };
+    return trainingBytes.hold(bytes, () => {
+      const submission: Submission = {
+        requestType,
+        target: this.modelId,
+        seqId,
+        bytes,
+        startedMs: connection.scheduler.now(),
+      };
+      // Made once, sent as often as it takes: a retry is the same bytes under the same key.
+      const protobuf = lazy(() => this.#protobufCall(request));
+      const json = lazy((): Call => ({
+        path: forwardOnly ? 'forward' : 'forward_backward',
+        lane: 'training',
+        json: forwardBackwardJson(request),
+      }));
+      const [protobufKey, jsonKey] = [connection.uuid(), connection.uuid()];
+      const response = wireFormat
+        .send(
+          () => connection.attempt(protobuf(), protobufKey),
+          () => connection.attempt(json(), jsonKey),
+        )
+        .pipe(resend(connection, 'forward_backward'));
+      return accept(this.#session, submission, response, progress);
+    });
+  }
+
+  #protobufCall(request: ForwardBackwardRequest): Call {
+    const bytes = encodeForwardBackwardRequest(request);
+    const compress = this.#session.connection.config.protoCompressFwdbwd ? zstdCompress : undefined;
+    const call = { path: 'forward_backward', lane: 'training' } as const;
+    return compress === undefined
+      ? { ...call, protobuf: bytes }
+      : { ...call, protobuf: compress(bytes), headers: { 'content-encoding': 'zstd' } };
+  }
+
+  #results(accepted: readonly Accepted[]): Observable<ForwardBackwardOutput> {
+    return forkJoin(accepted.map((one) => followUp(this.#session, one, FORWARD_BACKWARD))).pipe(map(combineOutputs));
+  }
+
+  #save<A extends { readonly path?: string }>(
+    requestType: RequestType,
+    path: string,
+    codec: t.Type<A, unknown>,
+    json: (seqId: number) => Json,
+  ): TinkerFuture<SavedWeights> {
+    return this.#operation(
+      {
+        requestType,
+        path,
+        json,
+        format: { json: codec },
+        onResult: ({ path: saved }, seqId) => {
+          if (saved !== undefined)
+            this.#events.emit({ type: 'checkpoint-saved', target: this.modelId, path: saved, seqId });
+        },
+      },
+      ({ path: saved }) => {
+        if (saved === undefined) throw new APIResponseValidationError(`${path} answered no path`);
+        return savedWeights(saved);
+      },
+    );
+  }
+
+  /** One request, one turn, one result. The request is checked at the call; its number is taken when it is sent. */
+  #operation<A, B = A>(
+    operation: {
+      readonly requestType: RequestType;
+      readonly path: string;
+      readonly json: (seqId: number) => Json;
+      readonly format: ResultFormat<A>;
+      readonly onResult?: (result: A, seqId: number) => void;
+    },
+    convert: (result: A) => B = (result) => result as unknown as B,
+  ): TinkerFuture<B> {
+    const { requestType, path, json, format, onResult } = operation;
+    const { connection } = this.#session;
+    return this.#lifecycle.start((progress) => {
+      json(this.#lastSeqId + 1);
+      return this.#turns.take((release) => {
+        const seqId = this.#nextSeqId();
+        const submission: Submission = {
+          requestType,
+          target: this.modelId,
+          seqId,
+          bytes: 0,
+          startedMs: connection.scheduler.now(),
+        };
+        const response = connection.send({ path, lane: 'training', json: json(seqId) });
+        return accept(this.#session, submission, response, progress).pipe(
+          tap(release),
+          concatMap((accepted) => followUp(this.#session, accepted, format)),
+          tap((result) => onResult?.(result, seqId)),
+          map(convert),
+        );
+      });
+    });
+  }
+
+  #nextSeqId(): number {
+    return ++this.#lastSeqId;
+  }
+}
+
+const savedWeights = (path: string): SavedWeights => ({
+  path,
+  // Only a path of the usual form has a page, so it is worked out when asked for.
+  get consoleUrl() {
+    return checkpointConsoleUrl(path);
+  },
+});
+
+const lazy = <A>(make: () => A): (() => A) => {
+  let made: { readonly value: A } | undefined;
+  return () => (made ??= { value: make() }).value;
+};
+
+function prepareData(data: readonly Datum[]): PreparedDatum[] {
+  if (data.length === 0) throw new ValidationError('data is empty: a pass needs at least one datum');
+  return data.map(prepareDatum);
+}
+
+function checkLoss(lossFn: string, config: LossFnConfig | undefined): void {
+  if (!LossFnType.is(lossFn))
+    throw new ValidationError(`unknown loss ${JSON.stringify(lossFn)}: expected ${LossFnType.name}`);
+  if (config !== undefined && !LossFnConfig.is(config))
+    throw new ValidationError('lossFnConfig must hold finite numbers or strings');
+}
+
+function checkName(name: string): string {
+  if (typeof name !== 'string' || name === '') throw new ValidationError('a checkpoint needs a name');
+  return name;
+}
+
+/** The same pass as JSON: servers that take no protobuf have an endpoint of its own for the forward pass. */
+function forwardBackwardJson({
+  modelId,
+  seqId,
+  data,
+  lossFn,
+  lossFnConfig,
+  forwardOnly,
+}: ForwardBackwardRequest): Json {
+  const input = defined({ data: [...data], lossFn: lossFn as LossFnType, lossFnConfig });
+  return forwardOnly
+    ? prepare(ForwardRequestJson, { modelId, seqId, forwardInput: input })
+    : prepare(ForwardBackwardRequestJson, { modelId, seqId, forwardBackwardInput: input });
+}

@@ -1,0 +1,105 @@
+import { Subject, type Observable } from 'rxjs';
+import type { QueueState } from '../wire/futures.js';
+import type { FinishStatus } from '../wire/session.js';
+import type { TinkerError } from '../wire/tinkerError.js';
+
+/** What kind of work an event speaks of, as the service names it. */
+export type RequestType =
+  | 'CreateModel'
+  | 'Forward'
+  | 'ForwardBackward'
+  | 'OptimStep'
+  | 'SaveWeights'
+  | 'SaveWeightsForSampler'
+  | 'SaveWeightsExternal'
+  | 'LoadWeights'
+  | 'CreateCustomLoss'
+  | 'Sample';
+
+/** What every event carries: when it happened, by the client's scheduler. */
+interface At {
+  readonly atMs: number;
+}
+interface Work {
+  readonly requestType: RequestType;
+  readonly requestId: string;
+  /** The model or sampling session the work belongs to. */
+  readonly target: string;
+}
+
+export type TinkerEvent = At &
+  (
+    | { readonly type: 'session-created'; readonly sessionId: string }
+    | { readonly type: 'session-message'; readonly level: 'info' | 'warning' | 'error'; readonly message: string }
+    | {
+        readonly type: 'session-finished';
+        readonly sessionId: string;
+        readonly status: FinishStatus | 'ended-by-server';
+      }
+    | {
+        readonly type: 'heartbeat-missed';
+        readonly sessionId: string;
+        readonly silentMs: number;
+        readonly reason: string;
+      }
+    | { readonly type: 'config-changed'; readonly what: string }
+    | { readonly type: 'protocol-chosen'; readonly format: 'protobuf' | 'json'; readonly reason: string }
+    | { readonly type: 'deprecation-noted'; readonly level: string; readonly note: string; readonly path: string }
+    /** Work was handed to the service and has a promise. */
+    | ({ readonly type: 'request-sent'; readonly bytes: number; readonly seqId: number | undefined } & Work)
+    /** A request failed in passing and goes out again after the delay. */
+    | {
+        readonly type: 'request-retry';
+        readonly path: string;
+        readonly attempt: number;
+        readonly delayMs: number;
+        readonly error: TinkerError;
+      }
+    /** The service says how its queue stands, and why the work waits. */
+    | ({
+        readonly type: 'queue-state';
+        readonly state: QueueState;
+        readonly reason: string | undefined;
+        readonly waitedMs: number;
+      } & Work)
+    | ({ readonly type: 'request-finished'; readonly elapsedMs: number } & Work)
+    | ({ readonly type: 'request-failed'; readonly elapsedMs: number; readonly error: TinkerError } & Partial<Work>)
+    /** Training work that was sent already still runs and is billed; a sample is cancelled where the service can. */
+    | ({ readonly type: 'request-abandoned'; readonly cancelled: boolean } & Work)
+    | {
+        readonly type: 'sample-resubmitted';
+        readonly target: string;
+        readonly attempt: number;
+        readonly delayMs: number;
+        readonly error: TinkerError;
+      }
+    /** Too much sampling at once: no new samples go out until the pause is over. */
+    | { readonly type: 'dispatch-paused'; readonly pauseMs: number; readonly waiting: number }
+    | { readonly type: 'billing-paused'; readonly pausedMs: number; readonly message: string }
+    | {
+        readonly type: 'step-end';
+        readonly target: string;
+        readonly seqId: number;
+        readonly metrics: Readonly<Record<string, number>>;
+      }
+    | { readonly type: 'checkpoint-saved'; readonly target: string; readonly path: string; readonly seqId: number }
+    | { readonly type: 'telemetry-dropped'; readonly events: number; readonly reason: string }
+  );
+export type TinkerEventType = TinkerEvent['type'];
+type WithoutTime<E> = E extends unknown ? Omit<E, 'atMs'> : never;
+
+/** Where the client says what happens. A subscriber that throws hurts neither the client nor the other subscribers. */
+export class EventBus {
+  readonly #events = new Subject<TinkerEvent>();
+  readonly events$: Observable<TinkerEvent> = this.#events.asObservable();
+
+  constructor(readonly now: () => number) {}
+
+  emit(event: WithoutTime<TinkerEvent>): void {
+    if (this.#events.observed) this.#events.next({ ...event, atMs: this.now() });
+  }
+
+  complete(): void {
+    this.#events.complete();
+  }
+}

@@ -1,0 +1,42 @@
+export { AdminClient, type AuditLogOptions, type BillingUsageOptions } from './AdminClient.js';
+export { combineOutputs } from './combineOutputs.js';
+export { SDK_VERSION, type ConnectOptions } from './connect.js';
+export type { CustomLossFn, CustomLossResult, LossHandle } from './customLoss.js';
+export * from './errors.js';
+export type { RequestType, TinkerEvent, TinkerEventType } from './events.js';
+export { describe as describeEvent, logTo, type LogLevel } from './log.js';
+export {
+  RestClient,
+  type AccessScope,
+  type CopyWeightsOptions,
+  type Identity,
+  type ListTrainingRunsOptions,
+  type PageOptions,
+  type SessionSearch,
+} from './RestClient.js';
+export {
+  SamplingClient,
+  type FromHandleOptions,
+  type SampleOptions,
+  type SamplingClientOptions,
+  type SamplingRetryOptions,
+} from './SamplingClient.js';
+export type { SamplerSource } from './samplingSessions.js';
+export {
+  ServiceClient,
+  type CloseOptions,
+  type CreateLoraTrainingClientOptions,
+  type CustomLossDefinition,
+  type FromStateOptions,
+  type ServiceClientOptions,
+} from './ServiceClient.js';
+export { TinkerFuture, type FutureProgress } from './TinkerFuture.js';
+export {
+  TrainingClient,
+  type LoadOptions,
+  type LossOptions,
+  type SavedWeights,
+  type SaveExternalOptions,
+  type SaveOptions,
+  type SaveStateOptions,
+} from './TrainingClient.js';

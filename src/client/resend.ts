@@ -1,0 +1,61 @@
+import { defer, retry, throwError, timer, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
+import { retryAfterMs } from '../transport/retryAfter.js';
+import { BILLING_RETRY_MS } from './Billing.js';
+import type { Connection } from './Connection.js';
+import { APIStatusError, type TinkerError } from './errors.js';
+import { meaningOf, type Use } from './failure.js';
+
+const LONGEST_WAIT_MS = 30_000;
+const GIVE_UP_AFTER_MS = 5 * 60_000;
+const MOST_PROXY_REFUSALS = 16;
+
+/** 1 s, 2 s, 4 s, … up to 30 s. */
+export const backoffMs = (failures: number): number => Math.min(1000 * 2 ** failures, LONGEST_WAIT_MS);
+
+/** What the server asks for, else the usual wait. */
+export const delayFor = (error: unknown, failures: number, nowMs: number): number =>
+  (error instanceof APIStatusError ? retryAfterMs(error.headers, nowMs) : undefined) ?? backoffMs(failures);
+
+/**
+ * Subscribes again after each passing failure: after the server's own delay or 1, 2, 4 … 30 seconds, for five minutes
+ * in all; during a billing pause every five seconds, for as long as the service allows. Other failures pass through.
+ */
+export function resend<T>(connection: Connection, path: string, use: Use = 'send'): MonoTypeOperatorFunction<T> {
+  return (source) =>
+    defer(() => {
+      const startedMs = connection.scheduler.now();
+      let failures = 0;
+      let refusals = 0;
+      let billedMs = 0;
+      const again = (error: TinkerError, delayMs: number): Observable<unknown> => {
+        connection.events.emit({ type: 'request-retry', path, attempt: failures + 1, delayMs, error });
+        return timer(delayMs, connection.scheduler);
+      };
+      return source.pipe(
+        retry({
+          delay: (error: TinkerError) => {
+            const nowMs = connection.scheduler.now();
+            switch (meaningOf(error, use)) {
+              case 'billing':
+                if (!connection.billing.mayWait(error.message)) return throwError(() => error);
+                billedMs += BILLING_RETRY_MS;
+                return timer(BILLING_RETRY_MS, connection.scheduler);
+              case 'proxy':
+                if (++refusals > MOST_PROXY_REFUSALS) return throwError(() => error);
+                break;
+              case 'backoff':
+              case 'again':
+                break;
+              default:
+                return throwError(() => error);
+            }
+            const leftMs = startedMs + billedMs + GIVE_UP_AFTER_MS - nowMs;
+            if (leftMs <= 0) return throwError(() => error);
+            const delayMs = Math.min(delayFor(error, failures, nowMs), leftMs);
+            failures++;
+            return again(error, delayMs);
+          },
+        }),
+      );
+    });
+}

@@ -1,0 +1,106 @@
+import { isLeft } from 'fp-ts/lib/Either.js';
+import * as t from 'io-ts';
+import { Subject } from 'rxjs';
+import { describeErrors, optional, response, withDefault } from '../wire/record.js';
+import { ClientConfig, DynamicConfig } from '../wire/session.js';
+import { ValidationError } from '../wire/tinkerError.js';
+import { connect, type ConnectOptions } from './connect.js';
+import { Lifecycle } from './Lifecycle.js';
+import { cancelOnServer, openSession, type OpenSession } from './Session.js';
+
+/** The same fields as the Python SDK's handle, so that a handle made there opens here and the other way round. */
+const SamplerHandle = response('SamplerHandle', {
+  session_id: t.string,
+  sampling_session_id: t.string,
+  holder: response('holder', {
+    base_url: t.string,
+    default_headers_overrides: withDefault(t.record(t.string, t.string), {}),
+    client_config: ClientConfig,
+    client_dynamic_config: DynamicConfig,
+    api_key: optional(t.string),
+  }),
+  record_stability_info: withDefault(t.boolean, false),
+});
+
+const SECRET_HEADER = /auth|key|secret|token|cookie|password/i;
+
+export function toSamplerHandle(session: OpenSession, samplingSessionId: string, recordStabilityInfo: boolean): string {
+  const { baseUrl, headers, config } = session.connection;
+  const json = SamplerHandle.encode({
+    sessionId: session.id,
+    samplingSessionId,
+    holder: {
+      baseUrl: baseUrl.href,
+      defaultHeadersOverrides: Object.fromEntries(
+        Object.entries(headers).filter(([name]) => !SECRET_HEADER.test(name)),
+      ),
+      clientConfig: config,
+      clientDynamicConfig: session.dynamicConfig,
+    },
+    recordStabilityInfo,
+  });
+  return Buffer.from(JSON.stringify(json)).toString('base64url');
+}
+
+interface SharedSession {
+  readonly session: OpenSession;
+  readonly lifecycle: Lifecycle;
+}
+/** One per service, session and credential: clients made from handles share budgets and pauses like any others. */
+const shared = new Map<string, SharedSession>();
+const CLONES = 1_000_000_000;
+
+/** @throws ValidationError when the text is no handle. */
+export function openSharedSession(
+  handle: string,
+  options: ConnectOptions,
+): SharedSession & {
+  readonly samplingSessionId: string;
+  readonly recordStabilityInfo: boolean;
+  readonly clone: number | 'join';
+} {
+  const { sessionId, samplingSessionId, holder, recordStabilityInfo } = parseHandle(handle);
+  const key = JSON.stringify([holder.baseUrl, sessionId]);
+  // A transport or a key of one's own is not shared with anybody.
+  const isPrivate = options.transport !== undefined || options.apiKey !== undefined || options.credential !== undefined;
+  let entry = isPrivate ? undefined : shared.get(key);
+  if (entry === undefined) {
+    entry = open(sessionId, holder, options);
+    if (!isPrivate) shared.set(key, entry);
+  }
+  const { connection } = entry.session;
+  const clone = connection.config.sampleJoinSamplingSession ? 'join' : 1 + Math.floor(connection.random() * CLONES);
+  return { ...entry, samplingSessionId, recordStabilityInfo, clone };
+}
+
+function open(
+  sessionId: string,
+  holder: t.TypeOf<typeof SamplerHandle>['holder'],
+  options: ConnectOptions,
+): SharedSession {
+  const { connection } = connect({
+    ...options,
+    baseUrl: holder.baseUrl,
+    defaultHeaders: holder.defaultHeadersOverrides,
+    config: holder.clientConfig,
+  });
+  connection.ready().subscribe();
+  const cancels = new Subject<string>();
+  const session = openSession(connection, sessionId, holder.clientDynamicConfig, (requestId) =>
+    cancels.next(requestId),
+  );
+  cancelOnServer(session, cancels).subscribe();
+  return { session, lifecycle: new Lifecycle(connection.events) };
+}
+
+function parseHandle(handle: string): t.TypeOf<typeof SamplerHandle> {
+  let json: unknown;
+  try {
+    json = JSON.parse(Buffer.from(handle, 'base64').toString('utf8'));
+  } catch {
+    throw new ValidationError('not a sampler handle: it must come from getSamplerHandle()');
+  }
+  const decoded = SamplerHandle.decode(json);
+  if (isLeft(decoded)) throw new ValidationError(`not a sampler handle: ${describeErrors(decoded.left)}`);
+  return decoded.right;
+}
