@@ -1,4 +1,4 @@
-import { concatMap, defer, EMPTY, expand, from, map, Observable, type ObservableInput } from 'rxjs';
+import { concatMap, defer, EMPTY, expand, from, map, type Observable, type ObservableInput } from 'rxjs';
 import { currentGate } from '../operators/gate.js';
 import { whenOpen } from '../operators/internal/whenOpen.js';
 import { keepGate } from '../operators/keepGate.js';

@@ -78,7 +78,6 @@ export function fromServerSentEvents(
       const resume: Record<string, string> = last === '' ? {} : { 'last-event-id': last };
       const response = await fetch(url, {
         headers: { accept: 'text/event-stream', ...headers, ...resume },
-        cache: 'no-store',
         signal,
       });
       if (response.status === 204) {
@@ -98,7 +97,7 @@ export function fromServerSentEvents(
       onState('open');
       const parser = new ServerSentEventParser(last);
       const decoder = new TextDecoder();
-      const reader = response.body.getReader();
+      const reader = (response.body as ReadableStream<Uint8Array>).getReader();
       for (;;) {
         const { done, value } = await reader.read();
         if (done) return;
