@@ -92,7 +92,8 @@ CLOCK = {
 }
 ASK = ("now", '{"zone": "UTC"}')
 CALL = ("get_weather", '{"city": "北京", "days": 2}')
-OTHER = ("search", '{"queries": ["a \\"b\\"", "c\\nd"], "exact": true}')
+OTHER = ("search", '{"queries": "a \\"b\\"", "exact": true}')
+NESTED = ("search", '{"queries": ["a", {"b": [1, 2.5, null]}], "limit": 10}')
 
 CASES = {
     "user": dict(messages=[user("What's 2+2? I've 100200 你好，世界 👋🏽")]),
@@ -116,10 +117,14 @@ CASES = {
         ],
     ),
     "call_text": dict(
-        tools=[CLOCK],
-        messages=[user("Time?"), said("One moment.", None, [ASK]), result("now", 0, "noon"), said("Noon.")],
+        system="S.", messages=[user("Time?"), said("One moment.", None, [ASK]), result("now", 0, "noon"), said("Noon.")]
     ),
-    "call_bare": dict(messages=[user("Time?"), said("", None, [ASK]), result("now", 0, "noon"), said("Noon.")]),
+    "call_bare": dict(system="S.", messages=[user("Time?"), said("", None, [ASK]), result("now", 0, "noon"), said("Noon.")]),
+    "call_nested": dict(system="S.", messages=[user("Find"), said("", None, [NESTED]), result("search", 0, "none")]),
+    "loop": dict(
+        system="S.",
+        messages=[user("Time?"), said("", "I need it.", [ASK]), result("now", 0, "noon"), said("Noon.", "Now I know.")],
+    ),
     "calls": dict(
         tools=[WEATHER, SEARCH],
         system="Use tools.",
@@ -137,7 +142,7 @@ CASES = {
 }
 PLAIN = ["user", "system", "turns", "space", "markers"]
 THINKING = ["thinking", "thinking_turns"]
-TOOLS = ["tools", "tools_only", "call", "call_bare", "call_text", "call_thinking", "calls"]
+TOOLS = ["tools", "tools_only", "call", "call_bare", "call_nested", "call_text", "call_thinking", "calls", "loop"]
 
 # ----------------------------------------------------------------------------------------------------------------- tokenizers
 
@@ -524,19 +529,28 @@ def families():
 # Whom to follow where the oracles disagree, as (renderer prefix, case or '*', kind or '*'): oracles by preference.
 PREFER = [
     (("", "*", "*"), ["tml", "hf", "cookbook"]),
+    # tml writes lists and objects among arguments without Python's spaces.
+    (("", "call_nested", "*"), ["hf", "cookbook", "tml"]),
     # One example for models that have no reasoning to strip.
     (("qwen3_instruct", "*", "supervised"), ["cookbook", "tml"]),
     (("qwen3_vl_instruct", "*", "supervised"), ["cookbook", "tml"]),
+    # tml tokenizes text and the newline after it apart, other than the template in one piece.
+    (("qwen3", "call_text", "*"), ["hf", "cookbook"]),
     # tml writes kept reasoning of history in another shape than it was sampled in.
     (("qwen3_5_preserve", "*", "*"), ["cookbook"]),
     # tml leaves the thinking block of a reply without reasoning open, and ends a turn twice between text and calls.
     (("deepseekv3", "*", "*"), ["cookbook", "tml"]),
-    # The cookbook forgets the end token of a reply that is only a call.
+    # The cookbook forgets the end token of a reply that is only a call, and opens a second thinking block in history.
     (("deepseekv3", "call_bare", "*"), ["tml"]),
+    (("deepseekv3", "loop", "*"), ["tml"]),
     # tml knows neither the system prompt nor the TypeScript declarations of the model's own template.
     (("kimi_k25", "*", "*"), ["cookbook", "tml"]),
     (("kimi_k26", "*", "*"), ["cookbook", "tml"]),
     (("kimi_k2", "*", "supervised"), ["cookbook"]),
+    # The cookbook trains the <think> that the prompt supplies after tool results.
+    (("kimi_k25", "call_bare", "supervised"), ["tml"]),
+    (("kimi_k25", "call_text", "supervised"), ["tml"]),
+    (("kimi_k25", "loop", "supervised"), ["tml"]),
     # tml ends the last reply with <|endoftext|>, which no next turn begins with, and sorts the keys of schemas.
     (("glm5_3", "*", "*"), ["cookbook", "tml"]),
     # tml leaves out the newline before calls; the cookbook's replies without reasoning do not begin with the prompt.
@@ -547,11 +561,28 @@ PREFER = [
 
 # What no oracle gives the way this library decided: (renderer prefix, cases, kind).
 SKIP = [
+    # The cookbook does not group tool results, or lists tools without their wrapping; tml splits text from the newline after it.
+    ("qwen3", ["calls"], "supervised"),
+    ("qwen3_5", ["calls"], "*"),
+    ("qwen3_8", ["calls"], "*"),
+    # See PREFER: neither oracle ends, or opens, every turn once.
+    ("deepseekv3", ["call", "call_nested", "call_thinking"], "*"),
+    ("deepseekv3_thinking", ["calls"], "*"),
+    ("deepseekv3_thinking", ["markers", "call_bare"], "supervised"),
+    ("glm5_3", ["markers"], "supervised"),
+    # Non-ASCII declarations are escaped by the cookbook, and tml trains the last reply only.
+    ("kimi_k2", ["calls"], "supervised"),
+    # The cookbook trains the <think> that the prompt supplies after tool results.
+    ("kimi_k25", ["call_thinking", "calls"], "supervised"),
+    ("kimi_k26_preserve", ["calls"], "supervised"),
+    ("nemotron3_preserve", THINKING, "supervised"),
+    ("nemotron3_ultra_preserve", THINKING, "supervised"),
     # A produced reply without reasoning closes the prompt's own block.
     ("nemotron3_", ["system", "turns", "space", "call_bare", "call_text", "calls"], "supervised"),
     ("nemotron3", ["call_bare", "call_text", "calls"], "supervised"),
     # The cookbook keeps reasoning of answered turns and lists tools in a form of its own; see gpt_oss_medium_reasoning.
     ("gpt_oss_no_sysprompt", ["thinking_turns", *TOOLS], "*"),
+    ("gpt_oss", ["call_nested"], "*"),
 ]
 
 

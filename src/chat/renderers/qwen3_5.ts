@@ -72,8 +72,8 @@ export class Qwen35Renderer extends Qwen3Renderer {
       : { header, output: [...this.markup`<think>\n${thinking}\n</think>\n\n`, ...rest] };
   }
 
-  protected keepsThinking(message: Message, { isLast }: RenderContext): boolean {
-    return hasThinking(message) && (isLast || !this.strips);
+  protected keepsThinking(message: Message, { index, lastUserIndex }: RenderContext): boolean {
+    return hasThinking(message) && (!this.strips || index > lastUserIndex);
   }
 
   protected showsEmptyBlock(message: Message, { index, lastUserIndex }: RenderContext): boolean {

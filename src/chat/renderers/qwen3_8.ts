@@ -57,10 +57,6 @@ export class Qwen38Renderer extends Qwen35Renderer {
     return [this.#instruction, gap, ...pieces];
   }
 
-  protected override keepsThinking(message: Message, { index, lastUserIndex }: RenderContext): boolean {
-    return hasThinking(message) && (!this.strips || index > lastUserIndex);
-  }
-
   protected override showsEmptyBlock(message: Message, { index, lastUserIndex }: RenderContext): boolean {
     return !hasThinking(message) && (!this.strips || index > lastUserIndex);
   }
