@@ -29,7 +29,10 @@ export function int64Bytes(values: Int32Array | Float64Array | Float32Array): Ui
 
 /** Copies bytes to where a wider array may start, since a message's fields lie at any offset. */
 function aligned(bytes: Uint8Array): ArrayBuffer {
-  return bytes.slice().buffer;
+  // Not `slice`: of a Buffer that is a view of the same memory.
+  const copy = new Uint8Array(bytes.length);
+  copy.set(bytes);
+  return copy.buffer;
 }
 
 export const toInt32 = (bytes: Uint8Array): Int32Array => new Int32Array(aligned(bytes));
