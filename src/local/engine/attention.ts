@@ -1,10 +1,18 @@
-import { rope, softmaxRow, softmaxRowBackward, transpose } from './elementwise.js';
+import { rope, softmaxRowBackward, transpose } from './elementwise.js';
 import type { BaseModel } from './baseModel.js';
 import type { Heap } from './heap.js';
 import type { KvCache } from './kvCache.js';
 
 /** Rows whose scores are held at once. */
 const BLOCK = 64;
+
+/** Softmax over the first `count` entries of a row; the rest up to `columns` become 0. */
+function causalSoftmax(heap: Heap, row: number, count: number, columns: number, scale: number): void {
+  const vectors = (count + 3) & ~3;
+  heap.floats.fill(-Infinity, row + count, row + vectors);
+  heap.kernels.softmax(row, vectors, scale);
+  heap.floats.fill(0, row + vectors, row + columns);
+}
 
 /**
  * Causal attention of a whole sequence; rotates q and k in place. With `cache`, keys and values are also left there.
@@ -39,9 +47,34 @@ export function attendSequence(
     for (let from = 0; from < rows; from += BLOCK) {
       const to = Math.min(rows, from + BLOCK);
       const columns = (to + 3) & ~3;
-      heap.gemm(to - from, columns, headWidth, q + from * width + at, width, 1, keys, padded, scores, padded, false);
-      for (let row = from; row < to; row++) softmaxRow(f, scores + (row - from) * padded, row + 1, columns, scale);
-      heap.gemm(to - from, headWidth, to, scores, padded, 1, v + at, width, out + from * width + at, width, false);
+      heap.kernels.gemm(
+        to - from,
+        columns,
+        headWidth,
+        q + from * width + at,
+        width,
+        1,
+        keys,
+        padded,
+        scores,
+        padded,
+        false,
+      );
+      for (let row = from; row < to; row++)
+        causalSoftmax(heap, scores + (row - from) * padded, row + 1, columns, scale);
+      heap.kernels.gemm(
+        to - from,
+        headWidth,
+        to,
+        scores,
+        padded,
+        1,
+        v + at,
+        width,
+        out + from * width + at,
+        width,
+        false,
+      );
     }
     if (cache !== undefined) {
       const cachedKeys = cache.keys(layer, head);
@@ -93,16 +126,16 @@ export function attendSequenceBackward(
       const columns = (to + 3) & ~3;
       const qBlock = q + from * width + at;
       const dBlock = dOut + from * width + at;
-      heap.gemm(count, columns, headWidth, qBlock, width, 1, keys, padded, scores, padded, false);
-      heap.gemm(count, columns, headWidth, dBlock, width, 1, values, padded, dScores, padded, false);
+      heap.kernels.gemm(count, columns, headWidth, qBlock, width, 1, keys, padded, scores, padded, false);
+      heap.kernels.gemm(count, columns, headWidth, dBlock, width, 1, values, padded, dScores, padded, false);
       for (let row = 0; row < count; row++) {
         const p = scores + row * padded;
-        softmaxRow(f, p, from + row + 1, columns, scale);
+        causalSoftmax(heap, p, from + row + 1, columns, scale);
         softmaxRowBackward(f, p, dScores + row * padded, from + row + 1, columns, scale);
       }
-      heap.gemm(to, headWidth, count, scores, 1, padded, dBlock, width, dv + at, width, true);
-      heap.gemm(count, headWidth, to, dScores, padded, 1, k + at, width, dq + from * width + at, width, false);
-      heap.gemm(to, headWidth, count, dScores, 1, padded, qBlock, width, dk + at, width, true);
+      heap.kernels.gemm(to, headWidth, count, scores, 1, padded, dBlock, width, dv + at, width, true);
+      heap.kernels.gemm(count, headWidth, to, dScores, padded, 1, k + at, width, dq + from * width + at, width, false);
+      heap.kernels.gemm(to, headWidth, count, dScores, 1, padded, qBlock, width, dk + at, width, true);
     }
   }
   for (let row = 0; row < rows; row++) {
@@ -141,8 +174,8 @@ export function attendCached(
       f[keys + i * cache.capacity + position] = f[k + at + i]!;
       f[values + position * headWidth + i] = f[v + at + i]!;
     }
-    heap.gemm(1, columns, headWidth, q + at, width, 1, keys, cache.capacity, scores, cache.capacity, false);
-    softmaxRow(f, scores, count, columns, scale);
-    heap.gemm(1, headWidth, count, scores, cache.capacity, 1, values, headWidth, out + at, width, false);
+    heap.kernels.gemm(1, columns, headWidth, q + at, width, 1, keys, cache.capacity, scores, cache.capacity, false);
+    causalSoftmax(heap, scores, count, columns, scale);
+    heap.kernels.gemm(1, headWidth, count, scores, cache.capacity, 1, values, headWidth, out + at, width, false);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The parts of the transformer that are not matrix products, on one Float32Array addressed by offset. Sums are taken
+ * Parts of the transformer that are neither products nor exponentials, on one Float32Array addressed by offset. Sums are taken
  * in double precision and in a fixed order, so that a row's result never depends on the rows beside it.
  */
 import { NORM_EPS, ROPE_BASE } from './shapes.js';
@@ -56,26 +56,6 @@ export function rmsNormBackward(
   }
 }
 
-/** out = silu(gate) · up */
-export function swiglu(f: Float32Array, gate: number, up: number, out: number, size: number): void {
-  for (let i = 0; i < size; i++) {
-    const g = f[gate + i]!;
-    f[out + i] = (g / (1 + Math.exp(-g))) * f[up + i]!;
-  }
-}
-
-/** Replaces gate and up by their gradients. */
-export function swigluBackward(f: Float32Array, gate: number, up: number, dOut: number, size: number): void {
-  for (let i = 0; i < size; i++) {
-    const g = f[gate + i]!;
-    const u = f[up + i]!;
-    const d = f[dOut + i]!;
-    const sigmoid = 1 / (1 + Math.exp(-g));
-    f[up + i] = d * g * sigmoid;
-    f[gate + i] = d * u * sigmoid * (1 + g * (1 - sigmoid));
-  }
-}
-
 /** Cosines and sines of the rotary position encoding, [context, headWidth / 2]. */
 export interface RopeTable {
   readonly cos: Float32Array;
@@ -120,24 +100,6 @@ export function rope(
   }
 }
 
-/** Softmax of scale · s over the first `count` entries of a row; the rest up to `padded` become 0. */
-export function softmaxRow(f: Float32Array, row: number, count: number, padded: number, scale: number): void {
-  let max = -Infinity;
-  for (let i = 0; i < count; i++) {
-    const value = f[row + i]!;
-    if (value > max) max = value;
-  }
-  let sum = 0;
-  for (let i = 0; i < count; i++) {
-    const value = Math.fround(Math.exp((f[row + i]! - max) * scale));
-    f[row + i] = value;
-    sum += value;
-  }
-  const inverse = 1 / sum;
-  for (let i = 0; i < count; i++) f[row + i] = f[row + i]! * inverse;
-  for (let i = count; i < padded; i++) f[row + i] = 0;
-}
-
 /** ds = p ∘ (dp − Σ p·dp) · scale, written over dp. */
 export function softmaxRowBackward(
   f: Float32Array,
@@ -169,16 +131,4 @@ export function transpose(
     for (let row = 0; row < rows; row++) f[to + row] = f[from + row * fromRow + column]! * scale;
     for (let row = rows; row < outRow; row++) f[to + row] = 0;
   }
-}
-
-/** log Σ exp of a row. */
-export function logSumExp(f: Float32Array, row: number, count: number): number {
-  let max = -Infinity;
-  for (let i = 0; i < count; i++) {
-    const value = f[row + i]!;
-    if (value > max) max = value;
-  }
-  let sum = 0;
-  for (let i = 0; i < count; i++) sum += Math.exp(f[row + i]! - max);
-  return max + Math.log(sum);
 }

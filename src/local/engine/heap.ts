@@ -1,25 +1,12 @@
-import { assemble } from './wasm/assembler.js';
-import { gemm } from './wasm/gemm.js';
-import { createMemory, instantiate } from './wasm/runtime.js';
+import { createKernels, type Kernels } from './kernels.js';
+import { createMemory } from './wasm/runtime.js';
 
 const PAGE_FLOATS = 16_384;
 const MAX_PAGES = 32_768;
 const SMALLEST_BLOCK = 64;
 const REGION_FLOATS = 1 << 18;
-
-type Gemm = (
-  m: number,
-  n: number,
-  k: number,
-  a: number,
-  aRow: number,
-  aColumn: number,
-  b: number,
-  bRow: number,
-  c: number,
-  cRow: number,
-  accumulate: number,
-) => void;
+/** Where kernels leave a pair of numbers: the block before the first one handed out. */
+const RESULT = 0;
 
 /**
  * The floats the kernels work on: one WebAssembly memory, addressed by float offset. `alloc`/`free` hand out blocks in
@@ -29,8 +16,8 @@ type Gemm = (
 export class Heap {
   /** All floats. Read it again after any allocation: growing the memory replaces the array. */
   floats: Float32Array;
+  readonly kernels: Kernels;
   readonly #memory = createMemory(1, MAX_PAGES);
-  readonly #gemm: Gemm;
   readonly #free = new Map<number, number[]>();
   readonly #sizes = new Map<number, number>();
   readonly #regions: { readonly start: number; readonly size: number }[] = [];
@@ -39,7 +26,7 @@ export class Heap {
   #used = 0;
 
   constructor() {
-    this.#gemm = instantiate(assemble([gemm]), this.#memory)['gemm'] as Gemm;
+    this.kernels = createKernels(this.#memory);
     this.floats = new Float32Array(this.#memory.buffer);
   }
 
@@ -112,20 +99,9 @@ export class Heap {
     return start;
   }
 
-  /** C = A·B or C += A·B, offsets and strides in floats; n a multiple of 4. */
-  gemm(
-    m: number,
-    n: number,
-    k: number,
-    a: number,
-    aRow: number,
-    aColumn: number,
-    b: number,
-    bRow: number,
-    c: number,
-    cRow: number,
-    accumulate: boolean,
-  ): void {
-    this.#gemm(m, n, k, 4 * a, 4 * aRow, 4 * aColumn, 4 * b, 4 * bRow, 4 * c, 4 * cRow, accumulate ? 1 : 0);
+  /** log Σ exp of a row of `count` floats, a multiple of 4. */
+  logSumExp(row: number, count: number): number {
+    this.kernels.sumExponentials(row, count, RESULT);
+    return this.floats[RESULT]! + Math.log(this.floats[RESULT + 1]!);
   }
 }

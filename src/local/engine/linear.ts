@@ -17,13 +17,13 @@ export function linearForward(
   accumulate: boolean,
 ): number {
   const { inputs, outputs, transposed } = base.linears[index]!;
-  heap.gemm(rows, outputs, inputs, x, inputs, 1, transposed, outputs, out, outputs, accumulate);
+  heap.kernels.gemm(rows, outputs, inputs, x, inputs, 1, transposed, outputs, out, outputs, accumulate);
   const factors = adapter?.get(index);
   if (adapter === undefined || factors === undefined) return -1;
   const { rank } = adapter;
   const low = heap.scratch(rows * rank);
-  heap.gemm(rows, rank, inputs, x, inputs, 1, factors.aScaled, rank, low, rank, false);
-  heap.gemm(rows, outputs, rank, low, rank, 1, factors.bTransposed, outputs, out, outputs, true);
+  heap.kernels.gemm(rows, rank, inputs, x, inputs, 1, factors.aScaled, rank, low, rank, false);
+  heap.kernels.gemm(rows, outputs, rank, low, rank, 1, factors.bTransposed, outputs, out, outputs, true);
   return low;
 }
 
@@ -42,20 +42,20 @@ export function linearBackward(
   accumulate: boolean,
 ): void {
   const { inputs, outputs, weight } = base.linears[index]!;
-  heap.gemm(rows, inputs, outputs, dOut, outputs, 1, weight, inputs, dx, inputs, accumulate);
+  heap.kernels.gemm(rows, inputs, outputs, dOut, outputs, 1, weight, inputs, dx, inputs, accumulate);
   if (gradients !== undefined) {
-    heap.gemm(outputs, inputs, rows, dOut, 1, outputs, x, inputs, gradients.linears[index]!, inputs, true);
+    heap.kernels.gemm(outputs, inputs, rows, dOut, 1, outputs, x, inputs, gradients.linears[index]!, inputs, true);
   }
   const factors = adapter?.get(index);
   if (adapter === undefined || factors === undefined) return;
   const { rank, scale } = adapter;
   const mark = heap.mark();
   const dLow = heap.scratch(rows * rank);
-  heap.gemm(rows, rank, outputs, dOut, outputs, 1, factors.b, rank, dLow, rank, false);
+  heap.kernels.gemm(rows, rank, outputs, dOut, outputs, 1, factors.b, rank, dLow, rank, false);
   const f = heap.floats;
   for (let i = dLow; i < dLow + rows * rank; i++) f[i] = f[i]! * scale;
-  heap.gemm(rows, inputs, rank, dLow, rank, 1, factors.a, inputs, dx, inputs, true);
-  heap.gemm(rank, inputs, rows, dLow, 1, rank, x, inputs, factors.dA, inputs, true);
-  heap.gemm(outputs, rank, rows, dOut, 1, outputs, low, rank, factors.dB, rank, true);
+  heap.kernels.gemm(rows, inputs, rank, dLow, rank, 1, factors.a, inputs, dx, inputs, true);
+  heap.kernels.gemm(rank, inputs, rows, dLow, 1, rank, x, inputs, factors.dA, inputs, true);
+  heap.kernels.gemm(outputs, rank, rows, dOut, 1, outputs, low, rank, factors.dB, rank, true);
   heap.release(mark);
 }

@@ -1,8 +1,8 @@
 import { chooseToken } from './chooseToken.js';
-import { logSumExp } from './elementwise.js';
 import { EngineCancelledError } from './errors.js';
 import type { Heap } from './heap.js';
 import { KvCache } from './kvCache.js';
+import type { LogitRow } from './logitRow.js';
 import { createRandom, type Random } from './random.js';
 import type { CheckedSample } from './sampleRequest.js';
 import type { Sampler } from './sampler.js';
@@ -39,7 +39,7 @@ interface Job {
   scores: PromptScores;
   /** The prompt's keys and values, until the last sample has started. */
   promptCache: KvCache | undefined;
-  firstLogits: Float32Array | undefined;
+  firstLogits: LogitRow | undefined;
   started: number;
   finished: number;
   settled: boolean;
@@ -140,12 +140,10 @@ export class SamplePool {
     // The row before the first scored position, and all rows after it.
     const from = Math.min(firstScored(request), prompt.length) - 1;
     const { logits } = transformer.head(normed + from * width, prompt.length - from, adapter);
-    const row = (position: number) => {
-      const at = logits + (position - from) * vocabulary;
-      return this.#heap.floats.subarray(at, at + vocabulary);
-    };
+    const row = (position: number) => this.#row(logits + (position - from) * vocabulary, vocabulary);
     job.scores = scorePrompt(request, job.seed, (position) => row(position - 1));
-    job.firstLogits = row(prompt.length - 1).slice();
+    const last = row(prompt.length - 1);
+    job.firstLogits = { logits: last.logits.slice(), total: last.total };
   }
 
   #start(job: Job): void {
@@ -171,20 +169,21 @@ export class SamplePool {
       adapter,
     );
     const { logits } = transformer.head(normed, rows.length, adapter);
-    const floats = this.#heap.floats;
-    rows.forEach((row, index) => {
-      const at = logits + index * vocabulary;
-      this.#take(row, floats.subarray(at, at + vocabulary));
-    });
+    rows.forEach((row, index) => this.#take(row, this.#row(logits + index * vocabulary, vocabulary)));
+  }
+
+  #row(at: number, vocabulary: number): LogitRow {
+    return { logits: this.#heap.floats.subarray(at, at + vocabulary), total: this.#heap.logSumExp(at, vocabulary) };
   }
 
   /** Draws a row's next token and ends the row where it must. */
-  #take(row: Row, logits: Float32Array): void {
+  #take(row: Row, next: LogitRow): void {
     const { request } = row.job;
+    const { logits, total } = next;
     const token = chooseToken(logits, request.choice, row.random);
-    if (row.topk !== undefined) fillTopkRow(row.topk, row.tokens.length, logits);
+    if (row.topk !== undefined) fillTopkRow(row.topk, row.tokens.length, next);
     row.tokens.push(token);
-    row.logprobs.push(logits[token]! - logSumExp(logits, 0, logits.length));
+    row.logprobs.push(logits[token]! - total);
     const stopped = request.stops(row.tokens);
     if (stopped || row.tokens.length >= request.limit) this.#finish(row, stopped ? 'stop' : 'length');
   }

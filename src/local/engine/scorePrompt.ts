@@ -1,5 +1,5 @@
 import { chooseToken } from './chooseToken.js';
-import { logSumExp } from './elementwise.js';
+import type { LogitRow } from './logitRow.js';
 import { createRandom } from './random.js';
 import type { CheckedSample } from './sampleRequest.js';
 import { createTopkTable, fillTopkRow } from './topkTable.js';
@@ -22,16 +22,16 @@ export function firstScored({ prompt, scoring }: CheckedSample): number {
 export function scorePrompt(
   { prompt, scoring, choice }: CheckedSample,
   seed: number,
-  rowBefore: (position: number) => Float32Array,
+  rowBefore: (position: number) => LogitRow,
 ): PromptScores {
   const { length } = prompt;
   const { from, topk, targets, alternatives } = scoring;
   const logprobs = scoring.logprobs ? new Float32Array(length).fill(NaN) : undefined;
   const table = topk > 0 ? createTopkTable(length, topk) : undefined;
   for (let position = from; position < length && (logprobs ?? table) !== undefined; position++) {
-    const logits = rowBefore(position);
-    if (logprobs !== undefined) logprobs[position] = logits[prompt[position]!]! - logSumExp(logits, 0, logits.length);
-    if (table !== undefined) fillTopkRow(table, position, logits);
+    const row = rowBefore(position);
+    if (logprobs !== undefined) logprobs[position] = row.logits[prompt[position]!]! - row.total;
+    if (table !== undefined) fillTopkRow(table, position, row);
   }
   const scores: { -readonly [K in keyof PromptScores]: PromptScores[K] } = {};
   if (logprobs !== undefined) scores.promptLogprobs = logprobs;
@@ -45,10 +45,10 @@ export function scorePrompt(
     // Top-k and top-p do not apply here: the draws are from the model's distribution at the temperature.
     const draw = { temperature: choice.temperature, topK: -1, topP: 1 };
     for (let index = 0; index < ids.length; index++) {
-      const logits = rowBefore(Math.floor(index / alternatives) + 1);
+      const { logits, total } = rowBefore(Math.floor(index / alternatives) + 1);
       const token = chooseToken(logits, draw, random);
       ids[index] = token;
-      scored[index] = logits[token]! - logSumExp(logits, 0, logits.length);
+      scored[index] = logits[token]! - total;
     }
     scores.promptAltTokens = {
       tokens: { dtype: 'int64', data: ids, shape },
@@ -59,7 +59,7 @@ export function scorePrompt(
 }
 
 /** Logprobs of the ids named, in the tensor's own layout; 0 where −1 was given. */
-function scoreTargets(targets: EngineTensor, rowBefore: (position: number) => Float32Array): EngineTensor {
+function scoreTargets(targets: EngineTensor, rowBefore: (position: number) => LogitRow): EngineTensor {
   const columns = targets.shape[1]!;
   const data = new Float32Array(targets.data.length);
   let row = 0;
@@ -68,8 +68,8 @@ function scoreTargets(targets: EngineTensor, rowBefore: (position: number) => Fl
     else while (targets.sparse.crowIndices[row + 1]! <= index) row++;
     const token = targets.data[index]!;
     if (token < 0) continue;
-    const logits = rowBefore(row + 1);
-    data[index] = logits[token]! - logSumExp(logits, 0, logits.length);
+    const { logits, total } = rowBefore(row + 1);
+    data[index] = logits[token]! - total;
   }
   return {
     dtype: 'float32',

@@ -18,7 +18,7 @@ export const NORM_EPS = 1e-5;
 /** The base models the engine knows, the default first. */
 export const MODEL_SHAPES: readonly ModelShape[] = [
   { name: 'tinker-rx/tiny', layers: 2, width: 64, heads: 4, hidden: 160, vocabulary: VOCABULARY_SIZE, context: 2048 },
-  { name: 'tinker-rx/small', layers: 4, width: 128, heads: 4, hidden: 320, vocabulary: VOCABULARY_SIZE, context: 2048 },
+  { name: 'tinker-rx/small', layers: 3, width: 96, heads: 4, hidden: 240, vocabulary: VOCABULARY_SIZE, context: 2048 },
 ];
 
 /** The seven matrices of a layer, in the order they are used, with the group a LoRA adapter trains them under. */

@@ -1,4 +1,3 @@
-import { logSumExp } from './elementwise.js';
 import type { Heap } from './heap.js';
 
 /** Logprobs of the targets, [rows, k] row major: p = logit − log Σ exp; and that sum of each row, for the backward pass. */
@@ -15,7 +14,7 @@ export function targetLogprobs(
   const totals = new Float64Array(rows);
   for (let row = 0; row < rows; row++) {
     const at = logits + row * vocabulary;
-    const total = logSumExp(f, at, vocabulary);
+    const total = heap.logSumExp(at, vocabulary);
     totals[row] = total;
     for (let j = 0; j < k; j++) logprobs[row * k + j] = f[at + targets[row * k + j]!]! - total;
   }
@@ -41,8 +40,7 @@ export function targetLogprobsBackward(
     if (total === 0) {
       f.fill(0, at, at + vocabulary);
     } else {
-      const log = totals[row]!;
-      for (let i = 0; i < vocabulary; i++) f[at + i] = -total * Math.exp(f[at + i]! - log);
+      heap.kernels.scaledExponential(at, vocabulary, totals[row]!, -total);
     }
     for (let j = 0; j < k; j++) {
       const index = at + targets[row * k + j]!;

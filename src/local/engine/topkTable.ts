@@ -1,5 +1,5 @@
 import { largest } from './chooseToken.js';
-import { logSumExp } from './elementwise.js';
+import type { LogitRow } from './logitRow.js';
 import type { TopkTable } from './types.js';
 
 /** The service's mark for a cell without a logprob. */
@@ -16,8 +16,7 @@ export function createTopkTable(length: number, k: number): TopkTable {
 }
 
 /** Writes the k most likely tokens of a row of logits, most likely first. */
-export function fillTopkRow(table: TopkTable, row: number, logits: Float32Array): void {
-  const total = logSumExp(logits, 0, logits.length);
+export function fillTopkRow(table: TopkTable, row: number, { logits, total }: LogitRow): void {
   largest(logits, table.k).forEach((id, rank) => {
     table.tokenIds[row * table.k + rank] = id;
     table.logprobs[row * table.k + rank] = logits[id]! - total;

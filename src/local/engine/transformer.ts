@@ -1,6 +1,6 @@
 import { attendCached, attendSequence, attendSequenceBackward } from './attention.js';
 import type { BaseGradients, BaseModel } from './baseModel.js';
-import { rmsNorm, rmsNormBackward, swiglu, swigluBackward } from './elementwise.js';
+import { rmsNorm, rmsNormBackward } from './elementwise.js';
 import type { Heap } from './heap.js';
 import type { KvCache } from './kvCache.js';
 import { linearBackward, linearForward } from './linear.js';
@@ -125,7 +125,7 @@ export class Transformer {
 
       const dGated = heap.scratch(rows * hidden);
       back(DOWN, saved.gated, dx, dGated, false);
-      swigluBackward(heap.floats, saved.gate, saved.up, dGated, rows * hidden);
+      heap.kernels.swigluBackward(saved.gate, saved.up, dGated, rows * hidden);
       back(GATE, saved.normed2, saved.gate, dNormed, false);
       back(UP, saved.normed2, saved.up, dNormed, true);
       const dGain2 = gradients?.norms[2 * layer + 1] ?? -1;
@@ -223,7 +223,7 @@ export class Transformer {
       rmsNorm(heap.floats, middle, base.norms[2 * layer + 1]!, normed2, inverse2, rows, width);
       run(GATE, normed2, gate, false);
       run(UP, normed2, up, false);
-      swiglu(heap.floats, gate, up, gated, rows * hidden);
+      heap.kernels.swiglu(gate, up, gated, rows * hidden);
       const next = tape === undefined ? x : copy(middle);
       run(DOWN, gated, next, true);
 

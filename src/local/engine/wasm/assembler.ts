@@ -1,6 +1,6 @@
 /**
- * Just enough of a WebAssembly assembler for the engine's kernels: one imported memory, exported functions, i32 and
- * v128 locals. Kernels are assembled at start-up (well under a millisecond) instead of being shipped as a binary blob,
+ * Just enough of a WebAssembly assembler for the engine's kernels: one imported memory, exported functions without
+ * results, i32 and f32 parameters, i32 and v128 locals. Kernels are assembled at start-up (well under a millisecond) instead of being shipped as a binary blob,
  * so that what runs can be read here.
  */
 
@@ -48,8 +48,31 @@ export const op = {
   store: (offset: number): Code => [...simd(0x0b), 2, ...unsigned(offset)],
   loadSplat: (offset: number): Code => [...simd(0x09), 2, ...unsigned(offset)],
   zero: [...simd(0x0c), ...new Array<number>(16).fill(0)] as Code,
+  /** Four times the same float. */
+  constant: (value: number): Code => {
+    const bytes = new Uint8Array(Float32Array.of(value, value, value, value).buffer);
+    return [...simd(0x0c), ...bytes];
+  },
+  splat: simd(0x13) as Code,
+  lane: (index: number): Code => [...simd(0x1f), index],
   vectorAdd: simd(0xe4) as Code,
+  vectorSub: simd(0xe5) as Code,
   vectorMul: simd(0xe6) as Code,
+  vectorDiv: simd(0xe7) as Code,
+  vectorMin: simd(0xe8) as Code,
+  vectorMax: simd(0xe9) as Code,
+  vectorNearest: simd(0x6a) as Code,
+  /** All ones in a lane where a < b. */
+  vectorLess: simd(0x43) as Code,
+  /** a where b has no ones. */
+  vectorAndNot: simd(0x4f) as Code,
+  /** To integers, saturating. */
+  vectorToInteger: simd(0xf8) as Code,
+  integerAdd: simd(0xae) as Code,
+  integerShiftLeft: simd(0xab) as Code,
+  floatAdd: [0x92] as Code,
+  floatMax: [0x97] as Code,
+  floatStore: (offset: number): Code => [0x38, 2, ...unsigned(offset)],
   if: (body: Code): Code => [0x04, EMPTY_BLOCK, ...body, 0x0b],
   /** Runs `body` as long as `condition` leaves non-zero on the stack. */
   while: (condition: Code, body: Code): Code => [
@@ -61,10 +84,10 @@ export const op = {
   ],
 } as const;
 
-/** A function of i32 parameters without a result. Locals are numbered parameters first, then i32, then v128. */
+/** A function without a result. Locals are numbered parameters first, then i32, then v128. */
 export interface WasmFunction {
   readonly name: string;
-  readonly parameters: number;
+  readonly parameters: readonly ('i32' | 'f32')[];
   readonly integers: number;
   readonly vectors: number;
   readonly body: Code;
@@ -72,21 +95,20 @@ export interface WasmFunction {
 
 /** Encodes a module that imports memory `env.memory` and exports the functions given. */
 export function assemble(functions: readonly WasmFunction[]): Uint8Array<ArrayBuffer> {
-  const I32 = 0x7f;
-  const V128 = 0x7b;
+  const TYPES = { i32: 0x7f, f32: 0x7d, v128: 0x7b } as const;
   const vector = (items: readonly number[][]): number[] => [...unsigned(items.length), ...items.flat()];
   const section = (id: number, content: number[]): number[] => [id, ...unsigned(content.length), ...content];
   const bodies = functions.map(({ integers, vectors, body }) => {
     const locals = vector([
-      [...unsigned(integers), I32],
-      [...unsigned(vectors), V128],
+      [...unsigned(integers), TYPES.i32],
+      [...unsigned(vectors), TYPES.v128],
     ]);
     const code = [...locals, ...body, 0x0b];
     return [...unsigned(code.length), ...code];
   });
   return Uint8Array.from([
     ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
-    ...section(1, vector(functions.map((f) => [0x60, ...vector(new Array<number[]>(f.parameters).fill([I32])), 0]))),
+    ...section(1, vector(functions.map((f) => [0x60, ...vector(f.parameters.map((type) => [TYPES[type]])), 0]))),
     ...section(2, vector([[...text('env'), ...text('memory'), 0x02, 0x00, 1]])),
     ...section(3, vector(functions.map((_, index) => unsigned(index)))),
     ...section(7, vector(functions.map((f, index) => [...text(f.name), 0x00, ...unsigned(index)]))),

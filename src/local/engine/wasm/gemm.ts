@@ -100,7 +100,7 @@ const strip = (vectors: number): Code => [
  */
 export const gemm: WasmFunction = {
   name: 'gemm',
-  parameters: PARAMETERS,
+  parameters: new Array<'i32'>(PARAMETERS).fill('i32'),
   integers: INTEGERS,
   vectors: MAX_B + MAX_ACCUMULATORS + 1,
   body: [
