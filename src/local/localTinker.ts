@@ -8,6 +8,7 @@ import { credentialOf, randomApiKey } from './http/auth.js';
 import { json } from './http/reply.js';
 import { Router } from './http/router.js';
 import { HttpServer } from './http/server.js';
+import { FILES } from './http/signedUrls.js';
 import { resolveOptions, type LocalTinkerOptions } from './options.js';
 import { openService, type LocalService } from './service/localService.js';
 
@@ -57,7 +58,7 @@ export class LocalTinker {
       port: resolved.port,
       maxRequestBytes: resolved.maxRequestBytes,
       router: new Router(routesOf(service)),
-      authorize: (context) => service.auth.accepts(credentialOf(context)),
+      authorize: (context) => context.endpoint.startsWith(`${FILES}/`) || service.auth.accepts(credentialOf(context)),
       latencyMs: (endpoint) => (typeof dials.latencyMs === 'number' ? dials.latencyMs : dials.latencyMs(endpoint)),
       nextFault: (method, endpoint) => dials.injector.next(method, endpoint),
       onPause: ({ forMs, queueState, reason }) => {

@@ -1,10 +1,15 @@
 import type { Route } from '../http/router.js';
 import type { LocalService } from '../service/localService.js';
+import { adminRoutes } from './admin.js';
+import { checkpointRoutes } from './checkpoints.js';
+import { fileRoutes } from './files.js';
 import { futureRoutes } from './futures.js';
 import { modelRoutes } from './models.js';
 import { samplingRoutes } from './sampling.js';
 import { sessionRoutes } from './session.js';
+import { sessionRecordRoutes } from './sessions.js';
 import { trainingRoutes } from './training.js';
+import { trainingRunRoutes } from './trainingRuns.js';
 import { weightRoutes } from './weights.js';
 
 /** Every endpoint of the service. */
@@ -15,4 +20,9 @@ export const routesOf = (service: LocalService): Route[] => [
   ...weightRoutes(service),
   ...samplingRoutes(service),
   ...futureRoutes(service),
+  ...trainingRunRoutes(service),
+  ...checkpointRoutes(service),
+  ...sessionRecordRoutes(service),
+  ...adminRoutes(service),
+  ...fileRoutes(service),
 ];

@@ -35,12 +35,13 @@ function checkpointSource(service: LocalService, manifest: Manifest, modelPath: 
   if (manifest.type === 'external') {
     throw new HttpError(400, 'external weights cannot be sampled from: save weights for a sampler');
   }
+  service.noteCheckpoint('read', manifest, { purpose: 'sample' });
   // The digest is part of the key: a checkpoint that was overwritten is another one.
   const digest = manifest.files.map(({ sha256 }) => sha256).join();
   return {
     key: `${tinkerPath(manifest)}#${digest}`,
     baseModel: manifest.baseModel,
     modelPath,
-    load: async () => stateOfFiles(manifest, await service.checkpoints.read(manifest)),
+    load: async () => stateOfFiles(await service.checkpoints.read(manifest)),
   };
 }

@@ -1,11 +1,5 @@
-import {
-  CreateSamplingSessionRequest,
-  JoinSamplingSessionRequest,
-  SampleRequest,
-  type SampleResponse,
-} from '../../wire/index.js';
+import { CreateSamplingSessionRequest, JoinSamplingSessionRequest, type SampleResponse } from '../../wire/index.js';
 import type { SampleRequest as EngineRequest, SampleResult } from '../engine/types.js';
-import type { TypeOf } from 'io-ts';
 import { HttpError } from '../http/httpError.js';
 import { json, type Reply } from '../http/reply.js';
 import type { RequestContext } from '../http/requestContext.js';
@@ -16,6 +10,7 @@ import type { LocalService } from '../service/localService.js';
 import { SamplingSession } from '../service/samplingSessions.js';
 import { encodeResult } from './encodeResult.js';
 import { digestOf, promiseOf } from './promise.js';
+import { decodeSample, type Sample } from './sampleBody.js';
 import { samplerSource } from './samplerSource.js';
 import { toTensorData } from './training.js';
 
@@ -54,13 +49,11 @@ function createSamplingSession(service: LocalService, context: RequestContext): 
   return json({ type: 'create_sampling_session', sampling_session_id: id });
 }
 
-type Sample = TypeOf<typeof SampleRequest>;
-
 function sample(service: LocalService, context: RequestContext): Reply {
-  const request = context.decode(SampleRequest);
+  const { request, seqId } = decodeSample(context);
   const session = sessionOf(service, request);
   const digest = digestOf(context);
-  const { seqId, numSamples } = request;
+  const { numSamples } = request;
   const known = seqId === undefined ? undefined : session.recent.find(seqId, digest);
   if (known !== undefined) return promiseOf(service, known);
   const { sampling } = service.dials;
@@ -95,7 +88,7 @@ function sessionOf(service: LocalService, request: Sample): SamplingSession {
 function announce(
   service: LocalService,
   session: SamplingSession,
-  seqId: number | undefined,
+  seqId: bigint | undefined,
   future: LocalFuture,
 ): void {
   const { state, requestId } = future;
@@ -118,20 +111,44 @@ async function runSample(
   // A sample that waits for room must not wait for its cancellation to be noticed there.
   cancel.signal.addEventListener('abort', () => future.reject({ error: 'the sample was cancelled', category: 'user' }));
   let release: (() => void) | undefined;
+  let startedAt = service.now();
   try {
     future.throttled = service.dials.sampling.full;
     await service.dials.sampling.room();
     future.throttled = false;
     release = service.dials.sampling.take(bodyBytes);
     await service.dials.whenActive();
+    startedAt = service.now();
     const result = await service.samplers.sample(session.source, toEngineRequest(request), cancel.signal);
+    countTokens(service, session, request, result);
     future.resolve({ type: 'sample', value: toResponse(result) });
   } catch (error) {
     future.reject(toFailure(error));
   } finally {
     release?.();
     service.cancels.delete(future.requestId);
+    const { requestId, createdAt, state } = future;
+    if (session.sessionId !== undefined) {
+      service.traces.add(session.sessionId, {
+        name: 'Sample',
+        track: session.id,
+        requestId,
+        queuedAt: createdAt,
+        startedAt,
+        endedAt: service.now(),
+        ok: state.type === 'finished',
+      });
+    }
   }
+}
+
+function countTokens(service: LocalService, session: SamplingSession, request: Sample, result: SampleResult): void {
+  const attribution = { baseModel: session.source.baseModel, sessionId: session.sessionId };
+  const { promptCacheHitTokens: cached } = result;
+  const sampled = result.sequences.reduce((sum, { tokens }) => sum + tokens.length, 0);
+  service.usage.record({ type: 'sampling_prefill', cached: false }, request.prompt.length - cached, attribution);
+  service.usage.record({ type: 'sampling_prefill', cached: true }, cached, attribution);
+  service.usage.record({ type: 'sampling_sample' }, sampled, attribution);
 }
 
 function toEngineRequest(request: Sample): EngineRequest {

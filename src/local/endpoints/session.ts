@@ -12,8 +12,6 @@ import type { RequestContext } from '../http/requestContext.js';
 import { get, post, type Route } from '../http/router.js';
 import type { LocalService } from '../service/localService.js';
 
-export const DEFAULT_PROJECT = 'default';
-
 /** Flags, capabilities, and the life of a session. */
 export const sessionRoutes = (service: LocalService): Route[] => [
   get('healthz', () => json({ status: 'ok' })),
@@ -60,20 +58,14 @@ function defaults<A>(codec: { decode(u: unknown): { readonly _tag: string; reado
 }
 
 async function createSession(service: LocalService, context: RequestContext): Promise<Reply> {
-  const {
-    tags,
-    userMetadata,
-    sdkVersion,
-    projectId = DEFAULT_PROJECT,
-    displayName,
-  } = context.decode(CreateSessionRequest);
+  const { tags, userMetadata, sdkVersion, projectId, displayName } = context.decode(CreateSessionRequest);
   if (Object.values(userMetadata).some((value) => typeof value !== 'string')) {
     throw new HttpError(422, 'user_metadata must be a map of strings');
   }
   const { sessionId } = await service.sessions.create({
     tags,
     sdkVersion,
-    projectId,
+    projectId: service.checkProject(projectId),
     userMetadata: userMetadata as Record<string, string>,
     ...(displayName === undefined ? {} : { displayName }),
   });

@@ -23,6 +23,7 @@ export interface Submission {
 export function submit(service: LocalService, context: RequestContext, submission: Submission): Reply {
   const { requestType, modelId, seqId, run, digest = digestOf(context) } = submission;
   const { sessionId, lane, ...model } = findModel(service, modelId);
+  service.touchRun(modelId);
   const future = lane.submit(seqId, digest, () => {
     if (service.dials.training.full) {
       throw new HttpError(429, 'too much training work in flight', { 'retry-after': '1' });

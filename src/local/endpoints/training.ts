@@ -73,7 +73,7 @@ function forwardBackward(
     modelId: request.modelId,
     seqId,
     digest: digestOfPass(request),
-    run: (_, cycle) => runPass(service, request, cycle),
+    run: ({ baseModel, sessionId }, cycle) => runPass(service, request, cycle, { baseModel, sessionId }),
   });
 }
 
@@ -90,7 +90,12 @@ function digestOfPass(request: Pass): string {
 const sortKeys = <A>(record: Readonly<Record<string, A>>): Record<string, A> =>
   Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
 
-async function runPass(service: LocalService, request: Pass, cycle: number): Promise<FutureResult> {
+async function runPass(
+  service: LocalService,
+  request: Pass,
+  cycle: number,
+  attribution: { readonly baseModel: string; readonly sessionId: string },
+): Promise<FutureResult> {
   const { modelId, lossFn, lossFnConfig = {}, forwardOnly } = request;
   if (request.data.length === 0) throw new UserError('forward_backward needs at least one datum');
   const data = request.data.map((datum, index) => {
@@ -98,6 +103,8 @@ async function runPass(service: LocalService, request: Pass, cycle: number): Pro
     return { tokens: modelInput.toInts(), inputs: lossFnInputs };
   });
   const result = await service.engine.forwardBackward(modelId, data, lossFn, lossFnConfig, { forwardOnly });
+  const tokens = data.reduce((sum, datum) => sum + datum.tokens.length, 0);
+  service.usage.record({ type: 'training' }, tokens, attribution);
   return { type: 'forward_backward', value: toOutput(result, cycle) };
 }
 

@@ -1,9 +1,12 @@
 import {
   LoadWeightsRequest,
+  SaveWeightsExternalRequest,
   SaveWeightsForSamplerRequest,
   SaveWeightsRequest,
+  type CheckpointType,
   type UserMetadata,
 } from '../../wire/index.js';
+import { exportPeft } from '../engine/checkpoint.js';
 import type { ModelState } from '../engine/types.js';
 import { HttpError } from '../http/httpError.js';
 import type { Reply } from '../http/reply.js';
@@ -13,7 +16,7 @@ import { UserError } from '../queue/failure.js';
 import type { FutureResult } from '../queue/localFuture.js';
 import type { LocalService } from '../service/localService.js';
 import { SamplingSession } from '../service/samplingSessions.js';
-import { tinkerPath, type Manifest, type WeightsInfo } from '../store/manifest.js';
+import { sizeBytes, tinkerPath, type Manifest, type WeightsInfo } from '../store/manifest.js';
 import { filesOfState, stateOfFiles } from '../store/modelFiles.js';
 import { makeModel, startModel } from './models.js';
 import { submit } from './submit.js';
@@ -34,12 +37,29 @@ export const weightRoutes = (service: LocalService): Route[] => [
     });
   }),
   post('save_weights_for_sampler', (context) => saveForSampler(service, context)),
+  post('save_weights_external', (context) => {
+    const request = context.decode(SaveWeightsExternalRequest);
+    return submit(service, context, {
+      requestType: 'SaveWeightsExternal',
+      modelId: request.modelId,
+      seqId: request.seqId,
+      run: async () => {
+        if (request.ageEncryptionRecipients !== undefined && request.ageEncryptionRecipients.length > 0) {
+          throw new UserError('this service cannot encrypt with age: leave age_encryption_recipients out');
+        }
+        const state = await service.engine.exportState(request.modelId, { optimizer: false });
+        const saved = await save(service, state, { ...request, type: 'external' });
+        const value = { path: tinkerPath(saved), size_bytes: sizeBytes(saved), type: 'save_weights_external' };
+        return { type: 'json', value };
+      },
+    });
+  }),
   post('load_weights', (context) => loadWeights(service, context)),
 ];
 
 interface Save {
   readonly modelId: string;
-  readonly type: 'training' | 'sampler';
+  readonly type: CheckpointType;
   readonly path?: string | undefined;
   readonly seqId?: number | undefined;
   readonly ttlSeconds?: number | undefined;
@@ -47,18 +67,20 @@ interface Save {
   readonly userMetadata?: UserMetadata | undefined;
 }
 
-function save(service: LocalService, state: ModelState, request: Save): Promise<Manifest> {
+async function save(service: LocalService, state: ModelState, request: Save): Promise<Manifest> {
   const { modelId, type, ttlSeconds, userMetadata, overwrite = false } = request;
-  return service.checkpoints.save({
+  const saved = await service.checkpoints.save({
     runId: modelId,
     type,
     name: request.path ?? `seq-${request.seqId ?? service.now()}`,
     info: infoOf(service, modelId, state),
-    files: filesOfState(state),
+    files: type === 'external' ? new Map(Object.entries(exportPeft(state))) : filesOfState(state),
     ttlSeconds,
     userMetadata,
     overwrite,
   });
+  service.noteCheckpoint('create', saved);
+  return saved;
 }
 
 export function infoOf(service: LocalService, modelId: string, state: ModelState): WeightsInfo {
@@ -116,7 +138,7 @@ function loadWeights(service: LocalService, context: RequestContext): Reply {
       modelId,
       seqId,
       run: async () => {
-        await load(service, modelId, readable(service, context, request), optimizer);
+        await load(service, modelId, readable(service, request), optimizer);
         return { type: 'json', value: { path, model_id: modelId, type: 'load_weights' } };
       },
     });
@@ -130,7 +152,7 @@ function loadWeights(service: LocalService, context: RequestContext): Reply {
     baseModel: request.baseModel ?? '',
     requestType: 'LoadWeights',
     run: async (newId) => {
-      const manifest = readable(service, context, request);
+      const manifest = readable(service, request);
       const { baseModel, lora, optimizerConfig } = manifest;
       if (optimizer && request.optimizerConfig !== undefined && request.optimizerConfig.type !== optimizerConfig.type) {
         throw new UserError('the optimizer of a restored optimizer state cannot be changed');
@@ -152,7 +174,6 @@ function loadWeights(service: LocalService, context: RequestContext): Reply {
 /** The checkpoint of a path, if whoever asks may read it. */
 function readable(
   service: LocalService,
-  _context: RequestContext,
   { path, weightsAccessToken }: { readonly path: string; readonly weightsAccessToken?: string },
 ): Manifest {
   const manifest = service.checkpoints.require(path);
@@ -160,6 +181,7 @@ function readable(
     throw new UserError(`the weights access token does not open ${path}`);
   }
   if (manifest.type === 'external') throw new UserError('external weights cannot be trained on');
+  service.noteCheckpoint('read', manifest, { purpose: 'load' });
   return manifest;
 }
 
@@ -167,6 +189,6 @@ async function load(service: LocalService, modelId: string, manifest: Manifest, 
   if (optimizer && !manifest.hasOptimizer) {
     throw new UserError(`${tinkerPath(manifest)} holds no optimizer state`);
   }
-  const state = stateOfFiles(manifest, await service.checkpoints.read(manifest));
+  const state = stateOfFiles(await service.checkpoints.read(manifest));
   await service.engine.loadState(modelId, state, { optimizer });
 }

@@ -25,7 +25,11 @@ export const text = (value: string, status: number): Reply => bytes(Buffer.from(
 
 export const noContent = (): Reply => ({ status: 204, headers: {}, body: NOTHING });
 
-export const redirect = (location: string): Reply => ({ status: 302, headers: { location }, body: NOTHING });
+export const redirect = (location: string, headers: ReplyHeaders = {}): Reply => ({
+  status: 302,
+  headers: { location, ...headers },
+  body: NOTHING,
+});
 
 export const file = (path: string, contentType: string): Reply => ({
   status: 200,

@@ -29,6 +29,11 @@ export class RequestContext {
     return new RequestContext(method, endpoint, params, query, headers, body, origin, signal);
   }
 
+  withBody(replaced: Buffer): RequestContext {
+    const { method, endpoint, params, query, headers, origin, signal } = this;
+    return new RequestContext(method, endpoint, params, query, headers, replaced, origin, signal);
+  }
+
   header(name: string): string | undefined {
     const value = this.headers[name];
     return Array.isArray(value) ? value[0] : value;

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import type { Fault } from '../dials/faults.js';
+import { toFailure } from '../queue/failure.js';
 import { readBody } from './body.js';
 import { allowsHost } from './hostCheck.js';
 import { HttpError } from './httpError.js';
@@ -125,10 +126,11 @@ const delay = (ms: number): Promise<void> =>
 
 const reset = (socket: Socket): void => void socket.resetAndDestroy();
 
-const toHttpError = (error: unknown): HttpError =>
-  error instanceof HttpError
-    ? error
-    : new HttpError(500, `internal error: ${error instanceof Error ? error.message : String(error)}`);
+function toHttpError(error: unknown): HttpError {
+  if (error instanceof HttpError) return error;
+  const { error: message, category } = toFailure(error);
+  return category === 'user' ? new HttpError(400, message) : new HttpError(500, `internal error: ${message}`);
+}
 
 function see(context: RequestContext): SeenRequest {
   const { method, endpoint, query, headers, body } = context;

@@ -22,7 +22,7 @@ export class FutureStore {
 
   create(owner: FutureOwner, onSettled: (future: LocalFuture) => void = () => undefined): LocalFuture {
     this.#forgetOld();
-    const future = new LocalFuture(`${this.#nonce}-${this.#count++}`, owner, (settled) => {
+    const future = new LocalFuture(`${this.#nonce}-${this.#count++}`, owner, this.#options.now(), (settled) => {
       settled.settledAt = this.#options.now();
       onSettled(settled);
     });

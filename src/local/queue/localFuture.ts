@@ -40,6 +40,7 @@ export class LocalFuture {
   constructor(
     readonly requestId: string,
     readonly owner: FutureOwner,
+    readonly createdAt: number,
     private readonly onSettled: (future: LocalFuture) => void,
   ) {}
 

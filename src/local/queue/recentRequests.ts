@@ -6,17 +6,17 @@ const KEPT = 10_000;
 
 /** The last requests by sequence number, so that a retry is told from a new request under a used number. */
 export class RecentRequests {
-  readonly #entries = new Map<number, { readonly digest: string; readonly future: LocalFuture }>();
+  readonly #entries = new Map<number | bigint, { readonly digest: string; readonly future: LocalFuture }>();
 
   /** The future of the same request. @throws HttpError 409 when the number was used for other content. */
-  find(seqId: number, digest: string): LocalFuture | undefined {
+  find(seqId: number | bigint, digest: string): LocalFuture | undefined {
     const known = this.#entries.get(seqId);
     if (known === undefined) return undefined;
     if (known.digest !== digest) throw new HttpError(409, `seq_id ${seqId} was already used for another request`);
     return known.future;
   }
 
-  add(seqId: number, digest: string, future: LocalFuture): void {
+  add(seqId: number | bigint, digest: string, future: LocalFuture): void {
     this.#entries.set(seqId, { digest, future });
     if (this.#entries.size <= KEPT) return;
     const [oldest] = this.#entries.keys();

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { Dials } from '../dials/dials.js';
 import type { EnginePort } from '../enginePort.js';
-import { Authenticator } from '../http/auth.js';
+import { Authenticator, LOCAL_USER } from '../http/auth.js';
+import { HttpError } from '../http/httpError.js';
+import { SignedUrls } from '../http/signedUrls.js';
 import type { ResolvedOptions } from '../options.js';
 import { FutureStore } from '../queue/futureStore.js';
 import { Lane } from '../queue/lane.js';
@@ -10,12 +12,16 @@ import { LockstepClock } from '../queue/lockstepClock.js';
 import { CheckpointStore } from '../store/checkpointStore.js';
 import { EphemeralStates } from '../store/ephemeralStates.js';
 import { JsonRecords } from '../store/jsonRecords.js';
+import { sizeBytes, tinkerPath, type Manifest } from '../store/manifest.js';
+import { AuditLog } from './auditLog.js';
 import { Idempotency } from './idempotency.js';
 import { Models } from './models.js';
 import { isRunRecord, type RunRecord } from './runs.js';
 import { SamplerPool } from './samplerPool.js';
 import { SamplingSessions } from './samplingSessions.js';
 import { isSessionRecord, Sessions, type SessionRecord } from './sessions.js';
+import { Traces } from './traces.js';
+import { UsageLedger } from './usageLedger.js';
 
 /** Everything the endpoints share. */
 export interface LocalService {
@@ -33,15 +39,30 @@ export interface LocalService {
   readonly samplers: SamplerPool;
   readonly checkpoints: CheckpointStore;
   readonly ephemeral: EphemeralStates;
+  readonly urls: SignedUrls;
+  readonly usage: UsageLedger;
+  readonly audit: AuditLog;
+  readonly traces: Traces;
   readonly idempotency: Idempotency;
   /** How to stop the samples that are running or waiting. */
   readonly cancels: Map<string, AbortController>;
   /** An id for a sampled sequence that no other sequence has. */
   nextSequenceId(): string;
   makeLane(modelId: string): Lane;
+  /** Marks a run as used now. */
+  touchRun(runId: string): void;
+  lastRequestAt(run: RunRecord): string;
+  /** The project of a request, or the default one. @throws HttpError 422 for a name that is none. */
+  checkProject(projectId: string | undefined): string;
+  /** Writes into the audit log what was done to a checkpoint. */
+  noteCheckpoint(action: CheckpointAction, manifest: Manifest, details?: Readonly<Record<string, unknown>>): void;
   /** Stops the timers and waits for what is being written. */
   close(): Promise<void>;
 }
+
+export type CheckpointAction = 'create' | 'read' | 'delete' | 'publish' | 'unpublish' | 'set_ttl' | 'copy';
+
+const DEFAULT_PROJECT = 'default';
 
 export interface ServiceParts {
   readonly options: ResolvedOptions;
@@ -62,7 +83,26 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
   const checkpoints = await CheckpointStore.open(join(dataFolder, 'checkpoints'), now);
   const ephemeral = await EphemeralStates.open(join(dataFolder, 'ephemeral'));
   const futures = new FutureStore({ keepMs: options.futureTtlMs, now });
-  const clock = new LockstepClock({ clockMs: options.clockMs, now });
+  const usage = await UsageLedger.open(join(dataFolder, 'usage.json'), now);
+  const audit = await AuditLog.open(join(dataFolder, 'audit.jsonl'), now);
+  const traces = new Traces();
+  const clock = new LockstepClock({
+    clockMs: options.clockMs,
+    now,
+    onRun: ({ future: { owner, requestId, createdAt, state } }, cycle, startedAt, endedAt) => {
+      const { sessionId, modelId, requestType } = owner;
+      if (sessionId === undefined || modelId === undefined) return;
+      const times = { queuedAt: createdAt, startedAt, endedAt };
+      traces.add(sessionId, {
+        name: requestType,
+        track: modelId,
+        requestId,
+        ...times,
+        cycle,
+        ok: state.type === 'finished',
+      });
+    },
+  });
   const dials = new Dials(options, clock, () => futures.notifyAll());
   const models = new Models();
   const samplingSessions = new SamplingSessions();
@@ -90,11 +130,17 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
       }
     },
   });
+  const auth = new Authenticator(apiKey, options.jwtTtlMs, now);
+  const lastRequests = new Map<string, string>();
   return {
     options,
     now,
     engine,
-    auth: new Authenticator(apiKey, options.jwtTtlMs, now),
+    auth,
+    urls: new SignedUrls(auth, options.urlTtlMs, now),
+    usage,
+    audit,
+    traces,
     dials,
     clock,
     futures,
@@ -109,10 +155,32 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
     cancels: new Map(),
     nextSequenceId: () => `seq-${randomUUID()}`,
     makeLane: (modelId) => new Lane(modelId, clock.wake, options.dialect === 'skyrl' ? 'arrival' : 'seq_id'),
+    touchRun: (runId) => void lastRequests.set(runId, new Date(now()).toISOString()),
+    lastRequestAt: ({ runId, lastRequestAt }) => lastRequests.get(runId) ?? lastRequestAt,
+    checkProject: (projectId = DEFAULT_PROJECT) => {
+      if (!/^[A-Za-z0-9_.:-]{1,128}$/.test(projectId)) throw new HttpError(422, 'not a project id');
+      return projectId;
+    },
+    noteCheckpoint: (action, manifest, details = {}) => {
+      const path = tinkerPath(manifest);
+      const sessionId = runs.get(manifest.runId)?.sessionId;
+      const { baseModel } = manifest;
+      if (action === 'create' || action === 'copy') usage.record({ type: 'checkpoint' }, 1, { baseModel, sessionId });
+      if (action === 'delete') {
+        const period = { fromMs: Date.parse(manifest.createdAt), toMs: now(), sizeBytes: sizeBytes(manifest) };
+        usage.recordStorage({ ...period, baseModel, sessionId });
+      }
+      audit.add(`checkpoint_${action}`, {
+        event_details: { by: LOCAL_USER, tinker_path: path, ...details },
+        model_id: manifest.runId,
+        tinker_path: path,
+        ...(typeof details['purpose'] === 'string' ? { purpose: details['purpose'] } : {}),
+      });
+    },
     async close() {
       sessions.close();
       clock.close();
-      await Promise.all([checkpoints.flush(), runs.flush(), sessionRecords.flush()]);
+      await Promise.all([checkpoints.flush(), runs.flush(), sessionRecords.flush(), usage.close(), audit.flush()]);
     },
   };
 }

@@ -12,7 +12,7 @@ export interface SamplerSource {
   readonly load?: () => Promise<ModelState>;
 }
 
-const CLONE_BLOCK = 1_000_000_000;
+const CLONE_BLOCK = 1_000_000_000n;
 
 /** One sampler as clients see it: weights that never change, and the requests made to it. */
 export class SamplingSession {
@@ -39,8 +39,8 @@ export class SamplingSession {
     return log;
   }
 
-  logOfSeqId(seqId: number | undefined): CompletionLog {
-    return this.logOf(Math.floor((seqId ?? 0) / CLONE_BLOCK));
+  logOfSeqId(seqId = 0n): CompletionLog {
+    return this.logOf(Number(seqId / CLONE_BLOCK));
   }
 }
 

@@ -70,6 +70,10 @@ export class Sessions {
       .sort((a, b) => b.createdAt.localeCompare(a.createdAt) || b.sessionId.localeCompare(a.sessionId));
   }
 
+  find(sessionId: string): SessionRecord | undefined {
+    return this.#options.records.get(sessionId);
+  }
+
   /** @throws HttpError 404. */
   get(sessionId: string): SessionRecord {
     const record = this.#options.records.get(sessionId);

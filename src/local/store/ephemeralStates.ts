@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { decodeState, encodeState } from '../engine/checkpoint.js';
 import type { ModelState } from '../engine/types.js';
 import { writeAtomically } from './atomicFile.js';
-import { ADAPTER_FILE, filesOfState, stateOfFiles } from './modelFiles.js';
 
 /** Weights of samplers without a name. On disk, so that many of them cost no memory; gone when the service stops. */
 export class EphemeralStates {
@@ -17,17 +17,9 @@ export class EphemeralStates {
 
   /** Writes the weights and gives a function that reads them again. */
   async keep(id: string, state: ModelState): Promise<() => Promise<ModelState>> {
-    const { optimizer: _, ...weights } = state;
     const path = this.#path(id);
-    await writeAtomically(path, filesOfState(weights).get(ADAPTER_FILE)!);
-    const info = {
-      baseModel: state.baseModel,
-      lora: state.lora,
-      step: state.step,
-      hasOptimizer: false,
-      optimizerConfig: { type: 'adamw' },
-    };
-    return async () => stateOfFiles(info, new Map([[ADAPTER_FILE, await readFile(path)]]));
+    await writeAtomically(path, encodeState(state));
+    return async () => decodeState(await readFile(path));
   }
 
   async forget(id: string): Promise<void> {

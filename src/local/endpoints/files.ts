@@ -1,0 +1,36 @@
+import { HttpError } from '../http/httpError.js';
+import { bytes, file, json, type Reply } from '../http/reply.js';
+import type { RequestContext } from '../http/requestContext.js';
+import { get, type Route } from '../http/router.js';
+import { FILES } from '../http/signedUrls.js';
+import type { LocalService } from '../service/localService.js';
+import { exportPeft } from '../engine/checkpoint.js';
+import type { Manifest } from '../store/manifest.js';
+import { stateOfFiles } from '../store/modelFiles.js';
+import { tar } from '../store/tar.js';
+
+const BINARY = 'application/octet-stream';
+
+/** What signed URLs lead to. */
+export const fileRoutes = (service: LocalService): Route[] => [
+  get(`${FILES}/:token/:file`, (context) => sendFile(service, context)),
+];
+
+async function sendFile(service: LocalService, context: RequestContext): Promise<Reply> {
+  const target = service.urls.open(context);
+  if (target.kind === 'trace') return json(service.traces.export(target.sessionId));
+  const manifest = service.checkpoints.find(target.path);
+  if (manifest === undefined) throw new HttpError(404, 'the checkpoint was deleted');
+  if (target.kind === 'archive') return bytes(await archiveOf(service, manifest), 'application/x-tar');
+  const path = service.checkpoints.filePath(manifest, target.file);
+  if (path === undefined) throw new HttpError(404, 'the checkpoint has no such file');
+  return file(path, target.file.endsWith('.json') ? 'application/json' : BINARY);
+}
+
+/** The adapter in Hugging Face PEFT layout, and a marker that the archive is whole, as the hosted service adds it. */
+async function archiveOf(service: LocalService, manifest: Manifest): Promise<Uint8Array> {
+  const files = await service.checkpoints.read(manifest);
+  const exported =
+    manifest.type === 'external' ? files : new Map<string, Uint8Array>(Object.entries(exportPeft(stateOfFiles(files))));
+  return tar(new Map([...exported, ['checkpoint_complete', new Uint8Array()]]), Date.parse(manifest.createdAt));
+}
