@@ -196,7 +196,8 @@ function flatten(runs: readonly Run[]): number[] {
   return runs.flatMap((run) => ('tokens' in run ? [...run.tokens] : [NaN]));
 }
 
-function checkTrainable(messages: readonly Message[], trainOn: TrainOn): void {
+/** Throws a `RendererError` unless the `trainable` flags are there exactly when they are read. */
+export function checkTrainable(messages: readonly Message[], trainOn: TrainOn): void {
   messages.forEach((message, index) => {
     const flagged = message.trainable !== undefined;
     if (trainOn === 'customized' && !flagged)
@@ -209,7 +210,8 @@ function checkTrainable(messages: readonly Message[], trainOn: TrainOn): void {
   });
 }
 
-function isTrained(message: Message, context: RenderContext, trainOn: TrainOn, turnStart: number): boolean {
+/** Whether a message carries loss. `turnStart` is the index of the first message of the turn being produced. */
+export function isTrained(message: Message, context: RenderContext, trainOn: TrainOn, turnStart: number): boolean {
   const assistant = message.role === 'assistant';
   switch (trainOn) {
     case 'last_assistant_message':

@@ -18,7 +18,8 @@ function signature(schema: Schema): string {
   const properties = fieldsOf(schema);
   if (properties.length === 0) return '()';
   const lines = properties.map(([name, field, optional]) => {
-    const comment = field['description'] ? `// ${String(field['description'])}\n` : '';
+    const description = textOf(field['description']);
+    const comment = description === '' ? '' : `// ${description}\n`;
     return `${comment}${name}${optional}: ${typeOf(field)}${defaultOf(field)},\n`;
   });
   return `(_: {\n${lines.join('')}})`;
@@ -43,8 +44,8 @@ function typeOf(schema: Schema): string {
   const or = schema['nullable'] === true ? ' | null' : '';
   if (Array.isArray(schema['oneOf'])) {
     const variants = (schema['oneOf'] as Schema[]).map((each) => {
-      const description = each['description'] ? `// ${String(each['description'])}` : '';
-      return typeOf(each) + description;
+      const description = textOf(each['description']);
+      return typeOf(each) + (description === '' ? '' : `// ${description}`);
     });
     return variants.join(' | \n');
   }
@@ -70,5 +71,7 @@ function typeOf(schema: Schema): string {
       return 'any';
   }
 }
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 const INDENT = ' '.repeat(16);

@@ -25,7 +25,8 @@ function declaration({ name, description, parameters }: ToolSpec): string {
     interfaces.push(`interface parameters {${fields.length > 0 ? `\n${fields.join(',\n')}\n` : ''}}`);
   }
   for (const [defined, schema] of [...definitions.byName]) {
-    const comment = schema['description'] ? `${commented(String(schema['description']), '')}\n` : '';
+    const about = textOf(schema['description']);
+    const comment = about === '' ? '' : `${commented(about, '')}\n`;
     interfaces.push(`${comment}interface ${defined} ${typeOf(schema, '', definitions)}`);
   }
   const type = `type ${name} = (_: ${definitions.selfReferenced ? 'parameters' : body}) => any;`;
@@ -40,6 +41,8 @@ function commented(text: string, indent: string): string {
     .map((line) => (line === '' ? '' : `${indent}// ${line}`))
     .join('\n');
 }
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 interface Field {
   readonly name: string;
@@ -77,7 +80,8 @@ const CONSTRAINTS: Readonly<Record<string, readonly string[]>> = {
 function documentation(schema: Schema | boolean, indent: string): string {
   if (typeof schema === 'boolean') return '';
   const lines: string[] = [];
-  if (schema['description']) lines.push(`${commented(String(schema['description']), indent)}\n`);
+  const about = textOf(schema['description']);
+  if (about !== '') lines.push(`${commented(about, indent)}\n`);
   const type = schema['type'];
   const plain = !('$ref' in schema) && !('anyOf' in schema) && !('enum' in schema) && typeof type === 'string';
   const known = plain ? (CONSTRAINTS[type] ?? []) : [];

@@ -1,5 +1,6 @@
 import type { Tokenizer } from '../tokenizer/Tokenizer.js';
 import { BytesRenderer } from './bytes.js';
+import { ChatTemplateRenderer, type ChatTemplateOptions } from './chatTemplate.js';
 import { DeepSeekV3Renderer } from './deepseekV3.js';
 import { DeepSeekV41Renderer } from './deepseekV4_1.js';
 import { GlmRenderer } from './glm.js';
@@ -15,7 +16,7 @@ import { RoleColonRenderer } from './roleColon.js';
 import { TmlV0Renderer } from './tmlV0.js';
 
 /** Options that some families take; the others ignore them. */
-export interface RendererOptions {
+export interface RendererOptions extends ChatTemplateOptions {
   /**
    * Leave reasoning out of earlier turns. Default: as the renderer's name says. `false` keeps it, which gives the families that can have it
    * the extension property.
@@ -94,6 +95,7 @@ const FACTORIES: Readonly<Record<string, RendererFactory>> = {
   }),
   tml_v0: (tokenizer, { thinkingEffort }) =>
     new TmlV0Renderer(tokenizer, 'tml_v0', thinkingEffort === undefined ? {} : { effort: thinkingEffort }),
+  chat_template: (tokenizer, options) => new ChatTemplateRenderer(tokenizer, 'chat_template', options),
   tinker_rx_bytes: (tokenizer) => new BytesRenderer(tokenizer),
 };
 
