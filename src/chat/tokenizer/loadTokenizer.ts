@@ -26,33 +26,47 @@ export function registerTokenizer(id: string, create: () => Tokenizer | Promise<
  *
  * Rejects with a `TokenizerError` that says what to do where it cannot be had; the next call tries again.
  */
-export function loadTokenizer(id: string, options: HubOptions = {}): Promise<Tokenizer> {
-  const create = registered.get(id);
-  if (create !== undefined) return Promise.resolve().then(create);
-  const key = JSON.stringify([id, options.revision, options.endpoint, options.cacheFolder]);
-  const known = loaded.get(key);
-  if (known !== undefined) return known;
-  const loading = make(id, options);
-  loaded.set(key, loading);
-  loading.catch(() => loaded.delete(key));
-  return loading;
-}
-
-/** The tokenizer of a model, by the service's rules; `tokenizerId` is what `getInfo` says, if it says. @see tokenizerIdFor */
-export function tokenizerForModel(
-  modelName: string,
-  tokenizerId?: string,
-  options: HubOptions = {},
-): Promise<Tokenizer> {
-  return loadTokenizer(tokenizerIdFor(modelName, tokenizerId), options);
-}
-
-async function make(id: string, options: HubOptions): Promise<Tokenizer> {
-  if (id.startsWith('tinker-rx/')) return new ByteTokenizer(id);
-  if (isInkling(id)) return inklingTokenizer(id);
+export async function loadTokenizer(id: string, options: HubOptions = {}): Promise<Tokenizer> {
+  if (isNamed(id)) return named(id, options);
   const isPath = await stat(id).then(
     () => true,
     () => false,
   );
-  return isPath ? tokenizerFromFolder(id) : tokenizerFromHub(id, options);
+  return isPath ? once(`path ${id}`, () => tokenizerFromFolder(id)) : named(id, options);
+}
+
+/**
+ * The tokenizer of a model, by the service's rules; `tokenizerId` is what `getInfo` says, if it says. Unlike {@link loadTokenizer} it reads no
+ * paths: what a server answers must not name files of this machine.
+ *
+ * @see tokenizerIdFor
+ */
+export async function tokenizerForModel(
+  modelName: string,
+  tokenizerId?: string,
+  options: HubOptions = {},
+): Promise<Tokenizer> {
+  return named(tokenizerIdFor(modelName, tokenizerId), options);
+}
+
+const isNamed = (id: string): boolean => registered.has(id) || id.startsWith('tinker-rx/') || isInkling(id);
+
+function named(id: string, options: HubOptions): Tokenizer | Promise<Tokenizer> {
+  const create = registered.get(id);
+  if (create !== undefined) return create();
+  const key = JSON.stringify([id, options.revision, options.endpoint, options.cacheFolder]);
+  return once(key, () => {
+    if (id.startsWith('tinker-rx/')) return Promise.resolve(new ByteTokenizer(id));
+    return isInkling(id) ? inklingTokenizer(id) : tokenizerFromHub(id, options);
+  });
+}
+
+/** What was made under a key before, or is being made; a failure is forgotten. */
+function once(key: string, make: () => Promise<Tokenizer>): Promise<Tokenizer> {
+  const known = loaded.get(key);
+  if (known !== undefined) return known;
+  const making = make();
+  loaded.set(key, making);
+  making.catch(() => loaded.delete(key));
+  return making;
 }
