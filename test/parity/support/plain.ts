@@ -23,23 +23,22 @@ export function plain(value: unknown): Json {
   throw new TypeError(`no plain form for ${typeof value}`);
 }
 
-/** Metrics and outputs are named by the server: their keys stay. */
-const KEPT = new Set(['metrics', 'lossFnOutputs', 'userMetadata', 'urls', 'sessions']);
+/** Maps whose keys are the server's or the user's own: they stay. */
+const MAPS = new Set(['metrics', 'userMetadata', 'urls', 'eventDetails']);
 
 function plainRecord(record: Record<string, unknown>): Json {
   return Object.fromEntries(
     Object.entries(record)
       .filter(([, value]) => value !== undefined)
-      .map(([name, value]) => [snake(name), KEPT.has(name) ? keepKeys(value) : plain(value)]),
+      .map(([name, value]) => [
+        snake(name),
+        MAPS.has(name) ? keepKeys(value as Record<string, unknown>) : plain(value),
+      ]),
   );
 }
 
-function keepKeys(value: unknown): Json {
-  if (Array.isArray(value)) return value.map(keepKeys);
-  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value) || value instanceof TensorData)
-    return plain(value);
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]));
-}
+const keepKeys = (map: Record<string, unknown>): Json =>
+  Object.fromEntries(Object.entries(map).map(([key, item]) => [key, plain(item)]));
 
 /** The other way round, for numbers: what a fixture says, as a JavaScript number. */
 export const toNumber = (value: Json): number =>

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
+import time
 from types import SimpleNamespace
 
 import numpy as np
 from tinker import types
+from tinker.lib.api_future_impl import _APIFuture
 from tinker.lib.public_interfaces import training_client
 
 from ..recording import Recording, scenario
 from .losses import datum
 
-GRAPH = types.CustomLossGraph(
-    nodes=[
-        types.CustomLossNode(op="placeholder", name="logprobs", target="logprobs"),
-        types.CustomLossNode(op="placeholder", name="weights", target="weights"),
-        types.CustomLossNode(op="call_function", name="mul", target="operator.mul", args=[{"ref": "logprobs"}, {"ref": "weights"}]),
-        types.CustomLossNode(op="call_method", name="sum_1", target="sum", args=[{"ref": "mul"}], kwargs={"dim": 0}),
-        types.CustomLossNode(op="call_function", name="neg", target="operator.neg", args=[{"ref": "sum_1"}]),
-        types.CustomLossNode(
-            op="output",
-            name="output",
-            target="output",
-            args=[{"tuple": [{"ref": "neg"}, {"dict": {"custom/neg_ll:sum": {"ref": "neg"}}}]}],
-        ),
-    ]
-)
+
+
+def graph(dim: int) -> types.CustomLossGraph:
+    """−Σ logprob · weight, as torch.fx would record it; `dim` only makes two of them differ."""
+    product = [{"ref": "logprobs"}, {"ref": "weights"}]
+    output = {"tuple": [{"ref": "neg"}, {"dict": {"custom/neg_ll:sum": {"ref": "neg"}}}]}
+    return types.CustomLossGraph(
+        nodes=[
+            types.CustomLossNode(op="placeholder", name="logprobs", target="logprobs"),
+            types.CustomLossNode(op="placeholder", name="weights", target="weights"),
+            types.CustomLossNode(op="call_function", name="mul", target="operator.mul", args=product),
+            types.CustomLossNode(op="call_method", name="sum_1", target="sum", args=[{"ref": "mul"}], kwargs={"dim": dim}),
+            types.CustomLossNode(op="call_function", name="neg", target="operator.neg", args=[{"ref": "sum_1"}]),
+            types.CustomLossNode(op="output", name="output", target="output", args=[output]),
+        ]
+    )
+
+
 INPUTS = [types.CustomLossInput(name="logprobs", rank=1), types.CustomLossInput(name="weights", rank=1)]
 
 
@@ -37,10 +41,12 @@ INPUTS = [types.CustomLossInput(name="logprobs", rank=1), types.CustomLossInput(
 )
 def create_custom_loss(recording: Recording) -> None:
     holder = recording.service().holder
-    for name in ("neg_ll", "neg_ll_again"):
-        loop = holder.get_loop()
-        promise = asyncio.run_coroutine_threadsafe(holder._create_custom_loss(name, INPUTS, GRAPH), loop).result()
-        recording.result(name, promise)
+    for dim, name in enumerate(("neg_ll", "neg_ll_again")):
+        promise = holder.run_coroutine_threadsafe(holder._create_custom_loss(name, INPUTS, graph(dim))).result()
+        future = _APIFuture(
+            types.CreateCustomLossResponse, holder, promise, request_start_time=time.time(), request_type="CreateCustomLoss"
+        )
+        recording.result(name, future)
 
 
 class _Tensor:
