@@ -1,12 +1,32 @@
 export { batch, type BatchOptions } from './batch.js';
 export { batchByWeight, type BatchByWeightOptions } from './batchByWeight.js';
+export { checkpointEvery, type CheckpointEveryOptions } from './checkpointEvery.js';
 export { concatMapAhead, type ConcatMapAheadOptions } from './concatMapAhead.js';
+export { continueFrom } from './continueFrom.js';
+export { evaluateEvery, type EvaluateEveryOptions } from './evaluateEvery.js';
 export { currentGate, Gate, withGate } from './gate.js';
 export { type Dataset, interleave, type InterleaveOptions } from './interleave.js';
 export { keepGate } from './keepGate.js';
 export { mergeMapWeighted, type MergeMapWeightedOptions } from './mergeMapWeighted.js';
+export { type MetricSummary, type Reduced, reduceMetrics, type ReduceMetricsOptions } from './reduceMetrics.js';
 export { repeatEpochs, type RepeatEpochsOptions } from './repeatEpochs.js';
 export { retryBackoff, type RetryBackoffOptions } from './retryBackoff.js';
+export { type Sampleable, type Sampled, type SampleFailure, sampleFrom, type SampleFromOptions } from './sampleFrom.js';
+export { constant, cosine, type DecayOptions, linear, type Schedule, type WarmUpOptions } from './schedules.js';
 export { settle } from './settle.js';
 export { shuffle, type ShuffleOptions } from './shuffle.js';
+export { type Evaluation, type Step } from './step.js';
 export { takeUntilIdle, type TakeUntilIdleOptions } from './takeUntilIdle.js';
+export { type SupervisedRenderer, toDatums, type ToDatumsOptions } from './toDatums.js';
+export { tokensPerSecond, type TokensPerSecondOptions } from './tokensPerSecond.js';
+export { train, type Trainable, type TrainOptions } from './train.js';
+export {
+  type Checkpoint,
+  type CheckpointMark,
+  type EvaluationMark,
+  type EvaluationPoint,
+  type Mark,
+  type MarkedBatch,
+  numberBatches,
+  type TrainingBatch,
+} from './trainingBatch.js';

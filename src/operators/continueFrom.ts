@@ -1,0 +1,33 @@
+import { map, type OperatorFunction, skip } from 'rxjs';
+import type { Datum } from '../wire/datum.js';
+import type { MarkedBatch } from './trainingBatch.js';
+
+/**
+ * Skips the batches a run was already trained on and numbers the rest, so that steps, schedules and checkpoints go on
+ * where they stopped. Stands right after the batches are made, before `checkpointEvery`, `evaluateEvery` and `train`.
+ *
+ * ```
+ * source    -a-b-c-d-|             batches 2
+ * result    -----c-d-|             positions 2 and 3
+ * ```
+ * ```ts
+ * const resume = await firstValueFrom(resumeFrom('runs/first'));
+ * rows.pipe(batch({ size: 128 }), continueFrom(resume), checkpointEvery({ steps: 20 }), train(trainer, options));
+ * ```
+ * The batches must come in the same order as before: the same files, seeds and sizes. Those skipped are still read and
+ * made. Errors and completion pass. Holds nothing.
+ */
+export function continueFrom({
+  batches,
+}: {
+  readonly batches: number;
+}): OperatorFunction<readonly Datum[], MarkedBatch<unknown>> {
+  if (!Number.isInteger(batches) || batches < 0) {
+    throw new RangeError(`batches must be an integer >= 0, got ${batches}`);
+  }
+  return (source) =>
+    source.pipe(
+      skip(batches),
+      map((data, index) => ({ data, position: batches + index, marks: [] })),
+    );
+}

@@ -1,0 +1,84 @@
+import { concatMap, Observable, type OperatorFunction, Subject } from 'rxjs';
+import { currentGate } from '../gate.js';
+import type { Evaluation, Step } from '../step.js';
+import { Listener } from './listener.js';
+
+/** A step whose results and checkpoint are there, and the evaluations of its snapshot. */
+export interface FinishedStep {
+  readonly step: Step;
+  readonly evaluations: readonly Observable<Evaluation>[];
+}
+
+/**
+ * Runs evaluations beside the stream of steps, one after the other, and lets each result travel on the next step.
+ *
+ * While any is running the latest step is held back, so that there is always a step left to carry its result. Errors, of
+ * an evaluation or of the source, are passed after the step held back.
+ */
+export function carryEvaluations(): OperatorFunction<FinishedStep, Step> {
+  return (source) =>
+    new Observable((subscriber) => {
+      const gate = currentGate();
+      const jobs = new Subject<Observable<Evaluation>>();
+      let running = 0;
+      let finished: Evaluation[] = [];
+      let held: Step | undefined;
+      let ended = false;
+
+      const release = () => {
+        if (held === undefined) return;
+        const step = finished.length === 0 ? held : { ...held, evaluations: finished };
+        held = undefined;
+        finished = [];
+        subscriber.next(step);
+      };
+      const settle = () => {
+        if (running > 0) return;
+        release();
+        if (ended) subscriber.complete();
+      };
+
+      const fail = (error: unknown) => {
+        release();
+        subscriber.error(error);
+      };
+
+      jobs.pipe(concatMap((job) => job)).subscribe(
+        new Listener<Evaluation>(
+          subscriber,
+          gate,
+          {
+            next: (evaluation) => {
+              finished.push(evaluation);
+              running--;
+              settle();
+            },
+            error: fail,
+            complete: () => {},
+          },
+          undefined,
+        ),
+      );
+      source.subscribe(
+        new Listener<FinishedStep>(
+          subscriber,
+          gate,
+          {
+            next: ({ step, evaluations }) => {
+              release();
+              held = step;
+              running += evaluations.length;
+              for (const evaluation of evaluations) jobs.next(evaluation);
+              settle();
+            },
+            error: fail,
+            complete: () => {
+              ended = true;
+              settle();
+            },
+          },
+          undefined,
+        ),
+      );
+    });
+}

@@ -1,0 +1,47 @@
+import type { Datum } from '../../wire/datum.js';
+import { TensorData, type TensorInput } from '../../wire/tensor.js';
+import type { ForwardBackwardOutput } from '../../wire/training.js';
+
+/** What a step's numbers need of its data, so that the data itself need not be kept until the result is there. */
+export interface DataFacts {
+  readonly datums: number;
+  readonly tokens: number;
+  /** The sum of all weights; undefined where a datum has none. */
+  readonly weight: number | undefined;
+}
+
+export function factsOf(data: readonly Datum[]): DataFacts {
+  let tokens = 0;
+  let weight: number | undefined = 0;
+  for (const { modelInput, lossFnInputs } of data) {
+    tokens += modelInput.length;
+    const weights = lossFnInputs['weights'];
+    weight = weight === undefined || weights === undefined ? undefined : weight + sumOf(weights);
+  }
+  return { datums: data.length, tokens, weight };
+}
+
+function sumOf(input: TensorInput): number {
+  const values = input instanceof TensorData ? input.data : input;
+  let sum = 0;
+  for (const value of values) sum += typeof value === 'object' ? sumOf(value) : Number(value);
+  return sum;
+}
+
+/** The loss of a step's passes together: as the service sums it, or as its outputs add up where it gives no sum. */
+export function lossSumOf({ metrics, lossFnOutputs }: ForwardBackwardOutput): number {
+  const sum = metrics['loss:sum'];
+  if (sum !== undefined) return sum;
+  // Some servers give no metrics, and the loss of every token instead.
+  let added = 0;
+  for (const { elementwise_loss: losses } of lossFnOutputs) {
+    if (losses === undefined) return NaN;
+    added += sumOf(losses);
+  }
+  return lossFnOutputs.length === 0 ? NaN : added;
+}
+
+/** The loss per unit of weight, or per datum where there are no weights. */
+export function perUnit(lossSum: number, { weight, datums }: DataFacts): number {
+  return lossSum / (weight !== undefined && weight > 0 ? weight : datums);
+}

@@ -1,0 +1,145 @@
+import { type Either, mapLeft } from 'fp-ts/lib/Either.js';
+import {
+  combineLatest,
+  defer,
+  isObservable,
+  map,
+  type Observable,
+  type ObservableInput,
+  of,
+  type OperatorFunction,
+  tap,
+  throwIfEmpty,
+} from 'rxjs';
+import type { SampleOptions } from '../client/SamplingClient.js';
+import { estimatePromptBytes } from '../wire/estimateBytes.js';
+import { ModelInput } from '../wire/modelInput.js';
+import type { SampleResponse } from '../wire/sampling.js';
+import { ValidationError } from '../wire/tinkerError.js';
+import { cancelling } from './internal/cancelling.js';
+import { mergeMapWeighted } from './mergeMapWeighted.js';
+import { settle } from './settle.js';
+
+/** What `sampleFrom` needs of a sampler. A `SamplingClient` is one; so is a fake in a test. */
+export interface Sampleable {
+  sample(options: SampleOptions): ObservableInput<SampleResponse>;
+}
+
+/** An item and what was sampled for it, and from which sampler. */
+export interface Sampled<P, S> {
+  readonly item: P;
+  readonly sampler: S;
+  readonly response: SampleResponse;
+}
+
+/** An item that failed, and why: the `left` of a settled stream. */
+export interface SampleFailure<P> {
+  readonly item: P;
+  readonly error: unknown;
+}
+
+export interface SampleFromOptions<P> extends Omit<SampleOptions, 'prompt'> {
+  /** What to ask for an item; wins over the other options. Default: the item is the prompt, or has it as `prompt`. */
+  readonly request?: (item: P) => SampleOptions;
+  /** How many bytes of prompts may be under way, estimated as they are sent. Default 128 MiB. */
+  readonly budgetBytes?: number | Observable<number>;
+  /** How many prompts may be under way: ≥ 1. Default 2000. */
+  readonly concurrency?: number;
+  /** Whether a prompt that fails becomes a `left` instead of ending the stream. Default: no. */
+  readonly settle?: boolean;
+}
+
+/**
+ * Samples for every item, as many at once as the budget allows, and emits results as they come.
+ *
+ * ```
+ * source    -a-b-c-|
+ * a          -----x|
+ * b            -y|
+ * c              -----z|
+ * result    ----y-x---z|
+ * ```
+ * The sampler may be a stream of samplers: each item uses the newest one there is when it is admitted, and items wait
+ * until there is a first. With `settle`, results are Eithers, and one bad prompt does not end the stream.
+ * ```ts
+ * prompts.pipe(sampleFrom(sampler, { numSamples: 16, samplingParams: { maxTokens: 64 } }))
+ * ```
+ * Errors of the source, of a sample, and of the stream of samplers (also when it ends without one) end the stream and
+ * cancel what is under way, on the server too where it can be; so does unsubscribing. Completes when the source and
+ * all samples have. Items that wait are queued, and its {@link Gate} is closed meanwhile, also while what lies
+ * downstream is full: nothing is sampled that nobody has room for.
+ */
+export function sampleFrom<P, S extends Sampleable>(
+  sampler: S | Observable<S>,
+  options: SampleFromOptions<P> & { readonly settle: true },
+): OperatorFunction<P, Either<SampleFailure<P>, Sampled<P, S>>>;
+export function sampleFrom<P, S extends Sampleable>(
+  sampler: S | Observable<S>,
+  options?: SampleFromOptions<P> & { readonly settle?: false },
+): OperatorFunction<P, Sampled<P, S>>;
+export function sampleFrom<P, S extends Sampleable>(
+  sampler: S | Observable<S>,
+  options: SampleFromOptions<P> = {},
+): OperatorFunction<P, unknown> {
+  const { request, budgetBytes = 128 * 1024 * 1024, concurrency = 2000, settle: settles = false, ...shared } = options;
+  const ask = (item: P): SampleOptions => ({ ...shared, ...(request === undefined ? promptOf(item) : request(item)) });
+  return (source) =>
+    defer(() => {
+      let newest: S | undefined = isObservable(sampler) ? undefined : sampler;
+      const sample = ({ item, options }: Ask<P>): Observable<Sampled<P, S>> =>
+        defer(() => {
+          const from = newest!;
+          return cancelling(from.sample(options())).pipe(map((response) => ({ item, sampler: from, response })));
+        });
+      const settled = (ask: Ask<P>) =>
+        sample(ask).pipe(settle(), map(mapLeft((error): SampleFailure<P> => ({ item: ask.item, error }))));
+      // Nothing is admitted before the first sampler, as nothing is before the first budget.
+      const budget = isObservable(sampler)
+        ? combineLatest([
+            isObservable(budgetBytes) ? budgetBytes : of(budgetBytes),
+            sampler.pipe(
+              throwIfEmpty(() => new Error('the stream of samplers ended without a sampler')),
+              tap((newer) => (newest = newer)),
+            ),
+          ]).pipe(map(([bytes]) => bytes))
+        : budgetBytes;
+      return source.pipe(
+        map((item) => prepared(item, ask)),
+        mergeMapWeighted<Ask<P>, Observable<unknown>>(settles ? settled : sample, {
+          weight: ({ bytes }) => bytes,
+          budget,
+          concurrency,
+        }),
+      );
+    });
+}
+
+interface Ask<P> {
+  readonly item: P;
+  readonly bytes: number;
+  /** Throws what made the item unfit to be asked for. */
+  readonly options: () => SampleOptions;
+}
+
+/** An unfit item weighs nothing and fails when its turn comes, so that it fails alone where failures are settled. */
+function prepared<P>(item: P, ask: (item: P) => SampleOptions): Ask<P> {
+  try {
+    const options = ask(item);
+    return { item, bytes: estimatePromptBytes(options.prompt), options: () => options };
+  } catch (error) {
+    return {
+      item,
+      bytes: 0,
+      options: () => {
+        throw error;
+      },
+    };
+  }
+}
+
+function promptOf(item: unknown): { readonly prompt: ModelInput } {
+  const prompt = item instanceof ModelInput ? item : (item as { readonly prompt?: unknown } | null)?.prompt;
+  if (!(prompt instanceof ModelInput))
+    throw new ValidationError('an item must be a ModelInput, or have one as `prompt`');
+  return { prompt };
+}

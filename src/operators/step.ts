@@ -1,0 +1,40 @@
+import type { TensorData } from '../wire/tensor.js';
+import type { Checkpoint } from './trainingBatch.js';
+
+/** The outcome of an evaluation asked for by `evaluateEvery`. */
+export interface Evaluation {
+  /** The step whose weights were evaluated, counted from 0. */
+  readonly index: number;
+  readonly metrics: Readonly<Record<string, number>>;
+  readonly durationMs: number;
+}
+
+/** One step of training, as `train` emits it: plain data, ready for a log. */
+export interface Step {
+  /** Counted from 0, also over a resume. */
+  readonly index: number;
+  /**
+   * What the loss is per unit of weight: the sum divided by the sum of all `weights`, where every datum has them; else
+   * the sum per datum; for a custom loss function, its own value. NaN where the service tells no loss.
+   */
+  readonly loss: number;
+  /** The loss as the service sums it, over all tokens and datums. */
+  readonly lossSum: number;
+  /** All metrics of the step's passes, reduced, and those of its optimizer step, under the service's names. */
+  readonly metrics: Readonly<Record<string, number>>;
+  readonly datums: number;
+  readonly tokens: number;
+  readonly learningRate: number;
+  /** How many batches of the data are trained on after this step. */
+  readonly batches: number;
+  /** From submitting the step to its result; steps overlap. */
+  readonly durationMs: number;
+  /** How many cycles of the service passed since the step before, where it tells (`clock_cycle:unique`). */
+  readonly cycles?: number;
+  /** The checkpoint saved right after this step. */
+  readonly checkpoint?: Checkpoint;
+  /** Evaluations, of this or earlier steps, that have finished since the step before. */
+  readonly evaluations?: readonly Evaluation[];
+  /** The tensors the loss gave for each datum, where `keepOutputs` asks for them. */
+  readonly outputs?: readonly Readonly<Record<string, TensorData>>[];
+}
