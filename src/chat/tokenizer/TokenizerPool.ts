@@ -64,7 +64,7 @@ export class TokenizerPool implements AsyncDisposable {
     this.size = Math.floor(size);
     this.#recipe = recipe;
     this.#batchChars = batchChars;
-    this.#workerUrl = options.workerUrl ?? new URL('./encodeWorker.js', import.meta.url);
+    this.#workerUrl = options.workerUrl ?? workerUrl();
     if (this.#workerUrl.protocol === 'file:' && !existsSync(fileURLToPath(this.#workerUrl))) {
       throw new TokenizerError(`the worker's file ${this.#workerUrl.href} does not exist: pass workerUrl`);
     }
@@ -178,5 +178,9 @@ export class TokenizerPool implements AsyncDisposable {
     for (const { subscriber } of jobs) subscriber.error(error);
   }
 }
+
+/** The built worker beside this file, or the one that starts from source. */
+const workerUrl = (): URL =>
+  new URL(import.meta.url.endsWith('.ts') ? './encodeWorker.source.mjs' : './encodeWorker.js', import.meta.url);
 
 const isBusy = ({ jobs }: Thread): boolean => jobs.length > 0;

@@ -1,0 +1,189 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { firstValueFrom, from, lastValueFrom, NEVER, Observable, of, Subject, toArray } from 'rxjs';
+import { afterAll, describe, expect, it } from 'vitest';
+import {
+  ByteTokenizer,
+  encodeWith,
+  HuggingFaceTokenizer,
+  TokenizerError,
+  tokenizerFromFolder,
+  TokenizerPool,
+  type Tokenizer,
+} from '../../../src/chat/tokenizer/index.js';
+
+const SMALL = new URL('../../parity/recorded/tokenizers/small/', import.meta.url).pathname;
+const pools: TokenizerPool[] = [];
+const open = (...args: ConstructorParameters<typeof TokenizerPool>): TokenizerPool => {
+  const pool = new TokenizerPool(...args);
+  pools.push(pool);
+  return pool;
+};
+afterAll(() => Promise.all(pools.map((pool) => pool.close())));
+
+const texts = Array.from({ length: 500 }, (_, index) => `text ${index} <|im_end|> `.repeat(1 + ((index * 7919) % 50)));
+
+describe('a pool', () => {
+  it.each(['byte-level', 'tiktoken'])('gives what the %s tokenizer gives, in order', async (kind) => {
+    const tokenizer = await tokenizerFromFolder(join(SMALL, kind));
+    const pool = open(tokenizer, { size: 2, batchChars: 2000 });
+    const encoded = await pool.encodeAll(texts);
+    expect(encoded).toHaveLength(texts.length);
+    encoded.forEach((tokens, index) => expect(tokens).toEqual(tokenizer.encode(texts[index]!)));
+  });
+
+  it('takes tokenizers that are in no file', async () => {
+    const files = { tokenizer: { model: { type: 'BPE', vocab: { a: 0, b: 1, ab: 2 }, merges: ['a b'] } } };
+    const pool = open(new HuggingFaceTokenizer('mine', files), { size: 1 });
+    expect(await pool.encodeAll(['abba'])).toEqual([Int32Array.of(2, 1, 0)]);
+  });
+
+  it('encodes one text, and nothing', async () => {
+    const pool = open(new ByteTokenizer(), { size: 1 });
+    expect(await firstValueFrom(pool.encode('hi'))).toEqual(Int32Array.of(104, 105));
+    expect(await pool.encodeAll([])).toEqual([]);
+    expect(await pool.encodeAll(['', 'a', ''])).toEqual([new Int32Array(), Int32Array.of(97), new Int32Array()]);
+  });
+
+  it('forgets a text that nobody waits for', async () => {
+    const pool = open(new ByteTokenizer(), { size: 1, batchChars: 1 });
+    const got: string[] = [];
+    pool.encode('a').subscribe(() => got.push('a'));
+    pool
+      .encode('b')
+      .subscribe(() => got.push('b'))
+      .unsubscribe();
+    await firstValueFrom(pool.encode('c'));
+    expect(got).toEqual(['a']);
+  });
+
+  it('passes on why a thread cannot encode', async () => {
+    const tokenizer = await tokenizerFromFolder(join(SMALL, 'byte-level'));
+    const broken = Object.create(tokenizer, {
+      [Symbol.for('tinker-rx/tokenizer-recipe')]: { value: { kind: 'paths', id: 'gone', paths: {} } },
+    }) as Tokenizer;
+    await expect(open(broken, { size: 1 }).encodeAll(['a'])).rejects.toThrow(
+      /a tokenizer thread failed: gone has neither/,
+    );
+  });
+
+  it('fails what waits when a thread dies', async () => {
+    const workerUrl = pathToFileURL(join(SMALL, 'byte-level', 'tokenizer.json'));
+    const pool = open(new ByteTokenizer(), { size: 1, workerUrl });
+    await expect(pool.encodeAll(['a'])).rejects.toBeInstanceOf(TokenizerError);
+    await expect(pool.encodeAll(['b'])).rejects.toBeInstanceOf(TokenizerError);
+  });
+
+  it('that is closed refuses, and fails what waits', async () => {
+    const pool = open(new ByteTokenizer(), { size: 1 });
+    const waiting = pool.encodeAll(['a']);
+    const [outcome] = await Promise.all([Promise.allSettled([waiting]), pool.close()]);
+    expect(outcome[0].status).toBe('rejected');
+    await expect(pool.encodeAll(['b'])).rejects.toThrow('the tokenizer pool is closed');
+    await pool.close();
+  });
+
+  it('refuses what it cannot do', () => {
+    const own = { id: 'own' } as Tokenizer;
+    expect(() => new TokenizerPool(own)).toThrow(/own is not a tokenizer of this library/);
+    expect(() => new TokenizerPool(new ByteTokenizer(), { size: 0 })).toThrow(RangeError);
+    expect(() => new TokenizerPool(new ByteTokenizer(), { batchChars: 0 })).toThrow(RangeError);
+    expect(() => new TokenizerPool(new ByteTokenizer(), { workerUrl: new URL('file:///nowhere.js') })).toThrow(
+      /pass workerUrl/,
+    );
+  });
+});
+
+describe('encodeWith', () => {
+  /** Encodings that are answered by hand: `answers[i]` for the i-th text that was asked. */
+  const byHand = () => {
+    const answers: Subject<Int32Array>[] = [];
+    const open = new Set<string>();
+    const encode = (text: string): Observable<Int32Array> =>
+      new Observable((subscriber) => {
+        const answer = new Subject<Int32Array>();
+        answers.push(answer);
+        open.add(text);
+        const subscription = answer.subscribe(subscriber);
+        return () => {
+          open.delete(text);
+          subscription.unsubscribe();
+        };
+      });
+    const answer = (index: number): void => {
+      answers[index]!.next(Int32Array.of(index));
+      answers[index]!.complete();
+    };
+    return { encode, answer, answers, open };
+  };
+
+  it('keeps the order, whoever is ready first', () => {
+    const pool = byHand();
+    const got: number[] = [];
+    let isDone = false;
+    from(['a', 'b', 'c'])
+      .pipe(encodeWith(pool))
+      .subscribe({ next: ([token]) => got.push(token!), complete: () => (isDone = true) });
+    pool.answer(2);
+    pool.answer(1);
+    expect(got).toEqual([]);
+    pool.answer(0);
+    expect(got).toEqual([0, 1, 2]);
+    expect(isDone).toBe(true);
+  });
+
+  it('asks for no more than `ahead`, counting what waits for its turn', () => {
+    const pool = byHand();
+    from(['a', 'b', 'c', 'd'])
+      .pipe(encodeWith(pool, { ahead: 2 }))
+      .subscribe();
+    expect(pool.answers).toHaveLength(2);
+    pool.answer(1);
+    expect(pool.answers).toHaveLength(2);
+    pool.answer(0);
+    expect(pool.answers).toHaveLength(4);
+  });
+
+  it('passes an error at once and lets go of the rest', () => {
+    const pool = byHand();
+    let error: unknown;
+    from(['a', 'b'])
+      .pipe(encodeWith(pool))
+      .subscribe({ error: (cause: unknown) => (error = cause) });
+    pool.answers[1]!.error('broken');
+    expect(error).toBe('broken');
+    expect(pool.open.size).toBe(0);
+  });
+
+  it('lets go of everything when nobody listens', () => {
+    const pool = byHand();
+    const subscription = from(['a', 'b']).pipe(encodeWith(pool)).subscribe();
+    expect(pool.open.size).toBe(2);
+    subscription.unsubscribe();
+    expect(pool.open.size).toBe(0);
+  });
+
+  it('starts afresh for every subscriber, and stays open with its source', async () => {
+    const pool = { encode: (text: string) => of(Int32Array.of(text.length)) };
+    const encoded = from(['a', 'bb']).pipe(encodeWith(pool), toArray());
+    expect(await lastValueFrom(encoded)).toEqual([Int32Array.of(1), Int32Array.of(2)]);
+    expect(await lastValueFrom(encoded)).toEqual([Int32Array.of(1), Int32Array.of(2)]);
+    let isDone = false;
+    NEVER.pipe(encodeWith(pool)).subscribe({ complete: () => (isDone = true) });
+    expect(isDone).toBe(false);
+  });
+
+  it('survives a long queue behind a slow text', () => {
+    const pool = byHand();
+    let count = 0;
+    from(Array.from({ length: 20_000 }, String))
+      .pipe(encodeWith(pool, { ahead: 20_000 }))
+      .subscribe(() => count++);
+    for (let index = 19_999; index >= 0; index--) pool.answer(index);
+    expect(count).toBe(20_000);
+  });
+
+  it('wants at least one text ahead', () => {
+    expect(() => encodeWith(byHand(), { ahead: 0 })).toThrow(new RangeError('ahead must be >= 1, got 0'));
+  });
+});
