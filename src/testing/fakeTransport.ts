@@ -1,0 +1,137 @@
+import { Observable, ReplaySubject, type SchedulerLike } from 'rxjs';
+import type { Transport, TransportRequest, TransportResponse } from '../transport/Transport.js';
+import { after, toObservable, type Answer } from './answers.js';
+import { ENDPOINTS, otherEndpoint, type FakeWork } from './fakeEndpoints.js';
+import { FakePromises } from './FakePromises.js';
+import { FakeRequest } from './FakeRequest.js';
+
+/** One answer, or what makes one; a function that returns undefined leaves the request to the built-in service. */
+export type Reply = Answer | ((request: FakeRequest) => Answer | undefined);
+
+/**
+ * What to answer otherwise than well, by path below `/api/v1/`: one reply for every request, or a list, one a request
+ * in order, after which the built-in service answers again.
+ *
+ * Polls may also be scripted by what they wait for: `'retrieve_future OptimStep'`.
+ */
+export type Script = Readonly<Record<string, Reply | readonly Reply[]>>;
+
+export interface FakeTransportOptions extends FakeWork {
+  /** The clock of the test: a {@link VirtualClock}, or RxJS's TestScheduler. */
+  readonly scheduler: SchedulerLike;
+  readonly script?: Script;
+  /** Time from a request to its answer. Default 0: answered before the call returns. */
+  readonly latencyMs?: number | ((request: FakeRequest) => number);
+  /** Time from accepting work to its result. Default 0. */
+  readonly workMs?: number | ((request: FakeRequest) => number);
+}
+
+export interface FakeTransport {
+  readonly transport: Transport;
+  /** Everything that was sent so far, in order. */
+  readonly requests: readonly FakeRequest[];
+  /** The same as a stream, from the first request on, for marble diagrams. */
+  readonly requests$: Observable<FakeRequest>;
+  /** The requests to one path. */
+  to(path: string): readonly FakeRequest[];
+  /** Options that make a client talk to this fake, by this clock, without chance: `new ServiceClient(fake.clientOptions)`. */
+  readonly clientOptions: {
+    readonly apiKey: string;
+    readonly baseUrl: string;
+    readonly transport: Transport;
+    readonly scheduler: SchedulerLike;
+    readonly random: () => number;
+    readonly uuid: () => string;
+    readonly telemetry: boolean;
+    readonly logLevel: 'silent';
+  };
+}
+
+/**
+ * A service without sockets: it accepts work, promises results and gives them, at the times the test wants, and fails
+ * where the script says so.
+ *
+ * ```ts
+ * const clock = new VirtualClock();
+ * const fake = fakeTransport({ scheduler: clock, script: { asample: [refusal(429), dropped()] } });
+ * const service = new ServiceClient(fake.clientOptions);
+ * const sampler = clock.resolve(service.createSamplingClient({ baseModel: 'any' }));
+ * clock.resolve(sampler.sample({ prompt: ModelInput.fromInts([1]) }));
+ * fake.to('asample').map(({ atMs }) => atMs); // [0, 1000, 2000]
+ * ```
+ * In a marble test a reply is a diagram: `script: { optim_step: [m.cold('5s a|', { a: refusal(503) })] }`.
+ */
+export function fakeTransport(options: FakeTransportOptions): FakeTransport {
+  const { scheduler, script = {}, latencyMs = 0, workMs = 0 } = options;
+  const promises = new FakePromises(scheduler, valueFor(workMs));
+  const latencyOf = valueFor(latencyMs);
+  const requests: FakeRequest[] = [];
+  const requests$ = new ReplaySubject<FakeRequest>();
+  const used = new Map<string, number>();
+  let keys = 0;
+
+  const scripted = (request: FakeRequest): Answer | undefined => {
+    for (const key of [`${request.path} ${request.headers['x-tinker-request-type'] ?? ''}`, request.path]) {
+      const entry = script[key];
+      if (entry === undefined) continue;
+      const nth = used.get(key) ?? 0;
+      used.set(key, nth + 1);
+      const reply = isList(entry) ? entry[nth] : entry;
+      const answer = typeof reply === 'function' ? reply(request) : reply;
+      if (answer !== undefined) return answer;
+    }
+    return undefined;
+  };
+  const builtIn = (request: FakeRequest): Answer =>
+    (ENDPOINTS[request.path] ?? otherEndpoint)(request, promises, options);
+
+  const transport: Transport = (wire: TransportRequest) =>
+    new Observable<TransportResponse>((subscriber) => {
+      const request = new FakeRequest(wire, scheduler.now());
+      const end = (state: FakeRequest['state']): void => {
+        if (request.state !== 'open') return;
+        request.state = state;
+        request.endedMs = scheduler.now();
+      };
+      requests.push(request);
+      requests$.next(request);
+      const answer = scripted(request) ?? builtIn(request);
+      const delayMs = latencyOf(request);
+      subscriber.add(() => end('aborted'));
+      subscriber.add(
+        (delayMs > 0 ? after(delayMs, answer, scheduler) : toObservable(answer)).subscribe({
+          next: (response) => {
+            end('answered');
+            subscriber.next(response);
+          },
+          error: (error: unknown) => {
+            end('failed');
+            subscriber.error(error);
+          },
+          complete: () => subscriber.complete(),
+        }),
+      );
+    });
+
+  return {
+    transport,
+    requests,
+    requests$: requests$.asObservable(),
+    to: (path) => requests.filter((request) => request.path === path),
+    clientOptions: {
+      apiKey: 'tml-fake',
+      baseUrl: 'http://fake.test',
+      transport,
+      scheduler,
+      random: () => 0.5,
+      uuid: () => `uuid-${keys++}`,
+      telemetry: false,
+      logLevel: 'silent',
+    },
+  };
+}
+
+const isList = (entry: Reply | readonly Reply[]): entry is readonly Reply[] => Array.isArray(entry);
+
+const valueFor = (value: number | ((request: FakeRequest) => number)): ((request: FakeRequest) => number) =>
+  typeof value === 'function' ? value : () => value;

@@ -1,0 +1,63 @@
+import { NEVER, Subscription, catchError, of, type SchedulerLike } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { Progress } from '../../../src/client/Progress.js';
+import { marbles } from '../marbles.js';
+
+const TWO_HOURS_MS = 120 * 60_000;
+const code = catchError((error: unknown) => of((error as { code: string }).code));
+const s = { s: 'stuck' };
+
+describe('Progress', () => {
+  // prettier-ignore
+  it('fails everything as stuck after two hours in which nothing finished', marbles((m) => {
+    const progress = new Progress(TWO_HOURS_MS, m.scheduler);
+    const early = '    ^';
+    const late = '     60m ^';
+    const expected = ' 120m (s|)';
+    m.expect(progress.watch(NEVER).pipe(code), early).toBeObservable(expected, s);
+    m.expect(progress.watch(NEVER).pipe(code), late).toBeObservable(expected, s);
+  }));
+
+  // prettier-ignore
+  it('waits on while any of it finishes now and then', marbles((m) => {
+    const progress = new Progress(TWO_HOURS_MS, m.scheduler);
+    const source = m.cold('  60m  a|');
+    const expected = '       180m (s|)';
+    m.expect(progress.watch(NEVER).pipe(code)).toBeObservable(expected, s);
+    m.expect(progress.watch(source)).toBeObservable(source);
+  }));
+
+  // prettier-ignore
+  it('does not count a failure as progress', marbles((m) => {
+    const progress = new Progress(TWO_HOURS_MS, m.scheduler);
+    const source = m.cold('  60m  #');
+    const expected = '       120m (s|)';
+    m.expect(progress.watch(NEVER).pipe(code)).toBeObservable(expected, s);
+    m.expect(progress.watch(source)).toBeObservable('60m #');
+  }));
+
+  // prettier-ignore
+  it('starts to count anew when work comes after a quiet time', marbles((m) => {
+    const progress = new Progress(TWO_HOURS_MS, m.scheduler);
+    const source = m.cold('  -a|');
+    const late = '           300m ^';
+    const expected = '       420m (s|)';
+    m.expect(progress.watch(source)).toBeObservable('-a|');
+    m.expect(progress.watch(NEVER).pipe(code), late).toBeObservable(expected, s);
+  }));
+
+  it('keeps no timer when nothing is watched', () => {
+    const timers: Subscription[] = [];
+    const scheduler: SchedulerLike = {
+      now: () => 0,
+      schedule: () => {
+        timers.push(new Subscription());
+        return timers.at(-1)!;
+      },
+    };
+    const watching = new Progress(TWO_HOURS_MS, scheduler).watch(NEVER).subscribe();
+    expect(timers.map(({ closed }) => closed)).toEqual([false]);
+    watching.unsubscribe();
+    expect(timers.map(({ closed }) => closed)).toEqual([true]);
+  });
+});

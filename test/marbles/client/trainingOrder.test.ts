@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import { CancelledError, ValidationError } from 'tinker-rx';
+import { refusal } from 'tinker-rx/testing';
+import { datum, stage, trainingSends } from './stage.js';
+
+describe('training order', () => {
+  it('sends in the order of the calls, one at a time, without waiting for results', () => {
+    const { clock, fake, trainer } = stage({ latencyMs: 100, workMs: 10_000 });
+    const model = trainer();
+    const startMs = clock.now();
+    const first = model.forwardBackward([datum()], 'cross_entropy');
+    const second = model.optimStep();
+    const third = model.saveState('a');
+    clock.resolve(third);
+    expect(trainingSends(fake)).toEqual([
+      `forward_backward#1@${startMs}`,
+      `optim_step#2@${startMs + 100}`,
+      `save_weights#3@${startMs + 200}`,
+    ]);
+    expect(clock.now()).toBe(startMs + 200 + 100 + 10_000);
+    expect(clock.resolve(first).metrics).toEqual({ 'loss:sum': 3 });
+    expect(clock.resolve(second)).toEqual({ metrics: {} });
+  });
+
+  it('takes the turn at the call, not when somebody subscribes', () => {
+    const { clock, fake, trainer } = stage();
+    const model = trainer();
+    model.optimStep({ learningRate: 1 });
+    model.optimStep({ learningRate: 2 });
+    clock.advanceBy(0);
+    expect(
+      fake.to('optim_step').map(({ json }) => (json['adam_params'] as { learning_rate: number }).learning_rate),
+    ).toEqual([1, 2]);
+  });
+
+  it('leaves no gap in the numbers when a call is refused before it is sent', () => {
+    const { clock, fake, trainer } = stage();
+    const model = trainer();
+    model.optimStep();
+    expect(clock.reject(model.forwardBackward([], 'cross_entropy'))).toBeInstanceOf(ValidationError);
+    expect(clock.reject(model.optimStep({ learningRate: NaN }))).toBeInstanceOf(ValidationError);
+    clock.resolve(model.optimStep());
+    expect(fake.to('optim_step').map(({ seqId }) => seqId)).toEqual([1, 2]);
+  });
+
+  it('goes on after a turn that failed', () => {
+    const { clock, fake, trainer } = stage({ latencyMs: 50, script: { forward_backward: [refusal(400, 'too long')] } });
+    const model = trainer();
+    const failing = model.forwardBackward([datum()], 'cross_entropy');
+    const later = model.optimStep();
+    expect(clock.reject(failing)).toMatchObject({
+      name: 'BadRequestError',
+      message: expect.stringContaining('too long'),
+    });
+    clock.resolve(later);
+    expect(fake.to('optim_step').map(({ seqId }) => seqId)).toEqual([2]);
+  });
+
+  it('holds the turn while a send is being tried again', () => {
+    const { clock, fake, trainer } = stage({ script: { forward_backward: [refusal(503), refusal(503)] } });
+    const model = trainer();
+    model.forwardBackward([datum()], 'cross_entropy');
+    clock.resolve(model.optimStep());
+    expect(trainingSends(fake)).toEqual([
+      'forward_backward#1@0',
+      'forward_backward#1@1000',
+      'forward_backward#1@3000',
+      'optim_step#2@3000',
+    ]);
+  });
+
+  it('gives up the place of a call that is cancelled while it waits', () => {
+    const { clock, fake, trainer } = stage({ latencyMs: 100 });
+    const model = trainer();
+    model.forwardBackward([datum()], 'cross_entropy');
+    const cancelled = model.saveState('never');
+    const last = model.optimStep();
+    cancelled.cancel();
+    expect(clock.reject(cancelled)).toBeInstanceOf(CancelledError);
+    clock.resolve(last);
+    expect(fake.to('save_weights')).toHaveLength(0);
+    expect(fake.to('optim_step').map(({ seqId }) => seqId)).toEqual([2]);
+  });
+});
