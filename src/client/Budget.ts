@@ -1,4 +1,4 @@
-import { Observable, defer, finalize, type ObservableInput } from 'rxjs';
+import { Observable } from 'rxjs';
 
 interface Waiting {
   readonly weight: () => number;
@@ -31,17 +31,22 @@ export class Budget {
   }
 
   /** Runs the work while it holds `weight` of the budget; the weight is asked for at the moment of admission. */
-  hold<T>(weight: number | (() => number), work: () => ObservableInput<T>): Observable<T> {
+  hold<T>(weight: number | (() => number), work: () => Observable<T>): Observable<T> {
     return new Observable((subscriber) => {
       const entry: Waiting = {
         weight: typeof weight === 'number' ? () => weight : weight,
         admit: (release) => {
-          subscriber.add(defer(work).pipe(finalize(release)).subscribe(subscriber));
+          subscriber.add(release);
+          try {
+            subscriber.add(work().subscribe(subscriber));
+          } catch (error) {
+            subscriber.error(error);
+          }
         },
       };
       this.#line.push(entry);
-      subscriber.add(() => this.#leave(entry));
       this.#serve();
+      if (this.#line.length > 0) subscriber.add(() => this.#leave(entry));
     });
   }
 

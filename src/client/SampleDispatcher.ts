@@ -60,16 +60,18 @@ export class SampleDispatcher {
 
   #send<T>(bytes: number, send: () => Observable<T>): Observable<T> {
     const { scheduler } = this.connection;
-    return defer(() =>
+    const attempt = defer(() =>
       scheduler.now() < this.#pausedUntilMs
         ? throwError(() => new Paused())
         : send().pipe(resend(this.connection, 'asample', 'sample')),
-    ).pipe(
+    );
+    return attempt.pipe(
       retry({
         delay: (error: unknown) => {
-          if (error instanceof Paused) return timer(this.#pausedUntilMs - scheduler.now(), scheduler);
-          if (meaningOf(error, 'sample') !== 'throttle') return throwError(() => error as TinkerError);
-          this.#pause(error as APIStatusError, bytes);
+          if (!(error instanceof Paused)) {
+            if (meaningOf(error, 'sample') !== 'throttle') return throwError(() => error as TinkerError);
+            this.#pause(error as APIStatusError, bytes);
+          }
           return timer(this.#pausedUntilMs - scheduler.now(), scheduler);
         },
       }),

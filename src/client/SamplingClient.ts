@@ -3,6 +3,7 @@ import { concatMap, defer, map, of, retry, throwError, timer, type SchedulerLike
 import type { TokenSource } from '../transport/auth.js';
 import type { Transport } from '../transport/Transport.js';
 import { estimatePromptBytes } from '../wire/estimateBytes.js';
+import { ModelInputChunk } from '../wire/chunk.js';
 import { ModelInput } from '../wire/modelInput.js';
 import { decodeSampleResponse } from '../wire/proto/sampleResponse.js';
 import type { Json } from '../wire/record.js';
@@ -10,7 +11,7 @@ import {
   GetSamplerResponse,
   JoinSamplingSessionRequest,
   JoinSamplingSessionResponse,
-  SampleRequest,
+  SampleRequestWithoutPrompt,
   SampleResponseJson,
   type SampleResponse,
   type SamplingParams,
@@ -80,6 +81,7 @@ export interface FromHandleOptions {
 }
 
 const SAMPLE: ResultFormat<SampleResponse> = { json: SampleResponseJson, protobuf: decodeSampleResponse };
+const BACKPRESSURE = { 'x-tinker-sampling-backpressure': '1' };
 const CLONE_BLOCK = 1_000_000_000;
 const TWO_HOURS_MS = 120 * 60_000;
 
@@ -181,15 +183,14 @@ export class SamplingClient {
     const body = sampleBody(options, this.samplingSessionId, this.#options.recordStabilityInfo ?? false);
     const bytes = estimatePromptBytes(options.prompt);
     const attempts = this.#retrying(defer(() => this.#submit(body, bytes, progress))).pipe(
-      map((response) => padPromptLogprobs(response, options.prompt)),
-      map((response) => checkHonoured(response, options)),
+      map((response) => checkHonoured(padPromptLogprobs(response, options.prompt), options)),
     );
     const watched = this.#progress === undefined ? attempts : this.#progress.watch(attempts);
     return this.#concurrency === undefined ? watched : this.#concurrency.hold(1, () => watched);
   }
 
   /** One submission and its result. A submission refused for its pace goes out again under the same number. */
-  #submit(body: Json, bytes: number, progress: FutureProgress): Observable<SampleResponse> {
+  #submit(body: SampleBody, bytes: number, progress: FutureProgress): Observable<SampleResponse> {
     const { connection, dispatcher } = this.#session;
     return this.#ready().pipe(
       concatMap((clone) => {
@@ -204,8 +205,8 @@ export class SamplingClient {
         const call = {
           path: 'asample',
           lane: 'sampling',
-          json: { ...body, seq_id: seqId },
-          headers: { 'x-tinker-sampling-backpressure': '1' },
+          jsonText: bodyText(body, seqId),
+          headers: BACKPRESSURE,
         } as const;
         const idempotencyKey = connection.uuid();
         return accept(
@@ -273,8 +274,32 @@ export class SamplingClient {
   }
 }
 
-/** The request's wire form but for its number. @throws ValidationError */
-function sampleBody(options: SampleOptions, samplingSessionId: string, recordStabilityInfo: boolean): Json {
+/** A checked request; its prompt is written out only when it is sent, since thousands may wait. */
+interface SampleBody {
+  readonly prompt: ModelInput;
+  readonly rest: Json;
+}
+
+const bodyText = ({ prompt, rest }: SampleBody, seqId: number): string =>
+  `${JSON.stringify({ ...rest, seq_id: seqId }).slice(0, -1)},"prompt":${promptText(prompt)}}`;
+
+/** A prompt is often sampled many times over, so its JSON is kept as long as the prompt is. */
+const promptTexts = new WeakMap<ModelInput, string>();
+function promptText(prompt: ModelInput): string {
+  const known = promptTexts.get(prompt);
+  if (known !== undefined) return known;
+  const chunks = prompt.chunks.map((chunk) =>
+    chunk.type === 'encoded_text'
+      ? `{"tokens":[${chunk.tokens.join(',')}],"type":"encoded_text"}`
+      : JSON.stringify(ModelInputChunk.encode(chunk)),
+  );
+  const text = `{"chunks":[${chunks.join(',')}]}`;
+  promptTexts.set(prompt, text);
+  return text;
+}
+
+/** @throws ValidationError */
+function sampleBody(options: SampleOptions, samplingSessionId: string, recordStabilityInfo: boolean): SampleBody {
   const {
     prompt,
     numSamples,
@@ -298,12 +323,11 @@ function sampleBody(options: SampleOptions, samplingSessionId: string, recordSta
   }
   const { stop, ...params } = samplingParams;
   const stops = typeof stop === 'string' ? [stop] : stop === undefined ? undefined : [...stop];
-  return prepare(
-    SampleRequest,
+  const request = prepare(
+    SampleRequestWithoutPrompt,
     defined({
       ...rest,
       numSamples,
-      prompt,
       samplingParams: defined({ ...params, stop: stops as string[] | number[] | undefined }),
       samplingSessionId,
       promptLogprobs: includePromptLogprobs,
@@ -312,6 +336,7 @@ function sampleBody(options: SampleOptions, samplingSessionId: string, recordSta
       recordStabilityInfo,
     }),
   );
+  return { prompt, rest: request };
 }
 
 function targetTensor(input: TensorInput, length: number | undefined): TensorData {

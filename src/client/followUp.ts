@@ -1,7 +1,7 @@
 import { Observable, concatMap, map } from 'rxjs';
 import type { TransportResponse } from '../transport/Transport.js';
 import { UntypedFuture } from '../wire/futures.js';
-import { decodeJson } from './Connection.js';
+import { readJson } from './Connection.js';
 import type { RequestType } from './events.js';
 import { retrieve, type ResultFormat } from './retrieve.js';
 import type { OpenSession } from './Session.js';
@@ -33,8 +33,8 @@ export function accept(
 ): Observable<Accepted> {
   const { connection } = session;
   return response.pipe(
-    decodeJson(UntypedFuture, submission.requestType),
-    map((promise) => {
+    map((answer) => {
+      const promise = readJson(answer, UntypedFuture, submission.requestType);
       const { requestType, target, seqId, bytes, startedMs } = submission;
       progress?.accepted(promise.requestId);
       connection.events.emit({ type: 'request-sent', requestType, requestId: promise.requestId, target, seqId, bytes });

@@ -1,4 +1,4 @@
-import type { Observable, Subscription } from 'rxjs';
+import { Subscription, type Observable } from 'rxjs';
 import type { TinkerEvent } from './events.js';
 
 export type LogLevel = 'silent' | 'error' | 'warning' | 'info' | 'debug';
@@ -12,6 +12,7 @@ export function logTo(
   print: (line: string) => void = (line) => console.error(line),
 ): Subscription {
   const level = option ?? environmentLevel(process.env['TINKER_LOG']);
+  if (level === 'silent') return Subscription.EMPTY;
   const last = new Map<string, number>();
   return events$.subscribe((event) => {
     const entry = describe(event);

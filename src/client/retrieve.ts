@@ -1,7 +1,7 @@
 import { isLeft } from 'fp-ts/lib/Either.js';
 import type * as t from 'io-ts';
 import type { Observable } from 'rxjs';
-import { concatMap, defer, map, of, retry, tap, throwError, timer } from 'rxjs';
+import { concatMap, defer, map, of, retry, throwError, timer } from 'rxjs';
 import type { TransportResponse } from '../transport/Transport.js';
 import { CompleteMetadata, QueueReport, RequestFailed, toErrorCategory, toQueueState } from '../wire/futures.js';
 import { describeErrors } from '../wire/record.js';
@@ -62,32 +62,30 @@ export function retrieve<A>(
   format: ResultFormat<A>,
   known?: KnownOutcome,
 ): Observable<A> {
-  return defer(() => {
-    const poll = new Poll(connection, work, format);
-    const first: Observable<Outcome<A>> =
-      known === undefined
-        ? poll.next(true)
-        : 'response' in known
-          ? defer(() => of(poll.read(known.response))).pipe(poll.untilReady())
-          : of({ kind: 'size', bytes: known.bytes });
-    return first.pipe(
-      concatMap((outcome) =>
-        outcome.kind === 'result'
-          ? of(outcome.value)
-          : responses.hold(outcome.bytes, () =>
-              poll.next(false).pipe(
-                map((full) => {
-                  if (full.kind === 'result') return full.value;
-                  throw new APIResponseValidationError(
-                    `the service announced the result of ${work.requestId} twice and did not send it`,
-                    { requestId: work.requestId },
-                  );
-                }),
-              ),
+  const poll = new Poll(connection, work, format);
+  const first: Observable<Outcome<A>> =
+    known === undefined
+      ? poll.next(true)
+      : 'response' in known
+        ? defer(() => of(poll.read(known.response))).pipe(poll.untilReady())
+        : of({ kind: 'size', bytes: known.bytes });
+  return first.pipe(
+    concatMap((outcome) =>
+      outcome.kind === 'result'
+        ? of(outcome.value)
+        : responses.hold(outcome.bytes, () =>
+            poll.next(false).pipe(
+              map((full) => {
+                if (full.kind === 'result') return full.value;
+                throw new APIResponseValidationError(
+                  `the service announced the result of ${work.requestId} twice and did not send it`,
+                  { requestId: work.requestId },
+                );
+              }),
             ),
-      ),
-    );
-  });
+          ),
+    ),
+  );
 }
 
 /** The state of one wait: how often it asked, and what went wrong since it last went well. */
@@ -129,9 +127,9 @@ class Poll<A> {
     () =>
     (source: Observable<Outcome<A>>): Observable<Outcome<A>> =>
       source.pipe(
-        tap({ error: () => this.#iteration++ }),
         retry({
           delay: (error: unknown) => {
+            this.#iteration++;
             const delayMs = error instanceof NotYet ? error.delayMs : this.#delayAfter(error);
             return delayMs === undefined
               ? throwError(() => this.#named(error))

@@ -48,6 +48,8 @@ interface Spec {
   readonly codec: t.Mixed;
   readonly required: boolean;
   readonly fallback: unknown;
+  /** Neither a record nor made of any. */
+  readonly leaf: boolean;
 }
 
 export const optional = <C extends t.Mixed>(codec: C): Optional<C> => ({ kind: 'optional', codec });
@@ -83,10 +85,12 @@ export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> imple
     );
     this.specs = Object.entries(fields).map(([wireKey, field]) => {
       const wrapped = 'kind' in field;
+      const codec = wrapped ? field.codec : field;
       return {
         wireKey,
         key: camel(wireKey),
-        codec: wrapped ? field.codec : field,
+        codec,
+        leaf: !isCompound(codec),
         required: !wrapped,
         fallback: wrapped && field.kind === 'defaulted' ? (field.value as unknown) : undefined,
       };
@@ -103,10 +107,15 @@ export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> imple
       if (!this.#keys.has(key)) errors.push(unknownKey(key, context));
     }
     const output: Json = {};
-    for (const { key, wireKey, codec, required, fallback } of this.specs) {
+    for (const { key, wireKey, codec, required, fallback, leaf } of this.specs) {
       const value = given[key] === undefined ? fallback : given[key];
       if (value === undefined) {
         if (required) errors.push({ value, context: t.appendContext(context, key, codec) });
+        continue;
+      }
+      // The usual case first: most fields are plain and right, and a context for each would cost more than the check.
+      if (leaf && codec.is(value)) {
+        output[wireKey] = codec.encode(value);
         continue;
       }
       const prepared = prepareWith(codec, value, t.appendContext(context, key, codec));
@@ -164,6 +173,12 @@ export const request = <F extends Fields>(name: string, fields: F): RecordType<F
 /** A message that comes from the server: unknown keys are dropped. */
 export const response = <F extends Fields>(name: string, fields: F): RecordType<F> =>
   new RecordType(name, fields, 'drop');
+
+const isCompound = (codec: t.Mixed): boolean =>
+  codec instanceof RecordType ||
+  codec instanceof t.ArrayType ||
+  codec instanceof t.ReadonlyArrayType ||
+  codec instanceof t.UnionType;
 
 /** Checks a camelCase value of any codec and gives its wire form; records nested in arrays, maps and unions too. */
 export function prepareWith(codec: t.Mixed, value: unknown, context: t.Context): Either<t.Errors, unknown> {

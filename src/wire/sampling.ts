@@ -47,9 +47,8 @@ export interface SamplingParams {
   readonly topP?: number | undefined;
 }
 
-export const SampleRequest = request('SampleRequest', {
+const SAMPLE_FIELDS = {
   num_samples: withDefault(PositiveInteger, 1),
-  prompt: ModelInputCodec,
   sampling_params: SamplingParams,
   base_model: optional(t.string),
   model_path: optional(t.string),
@@ -63,7 +62,10 @@ export const SampleRequest = request('SampleRequest', {
   prompt_logprobs_last_n: optional(PositiveInteger),
   record_stability_info: optional(t.boolean),
   type: withDefault(t.literal('sample'), 'sample'),
-});
+};
+export const SampleRequest = request('SampleRequest', { ...SAMPLE_FIELDS, prompt: ModelInputCodec });
+/** All of it but the prompt, which a client writes by itself, and late: it is most of the bytes. */
+export const SampleRequestWithoutPrompt = request('SampleRequest', SAMPLE_FIELDS);
 export type SampleRequest = t.TypeOf<typeof SampleRequest>;
 
 /** The k most likely tokens at each of `length` positions, row by row; an empty cell is (0, −99999). */
