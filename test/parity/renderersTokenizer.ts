@@ -21,6 +21,7 @@ export class RecordedTokenizer implements Tokenizer {
   readonly #bytes = new Map<number, Uint8Array>();
   readonly #patterns: readonly RegExp[];
   readonly #nfc: boolean;
+  readonly #words = new Map<string, readonly number[]>();
 
   constructor(
     readonly id: string,
@@ -43,7 +44,14 @@ export class RecordedTokenizer implements Tokenizer {
   encode(text: string): Int32Array {
     let words = [this.#nfc ? text.normalize('NFC') : text];
     for (const pattern of this.#patterns) words = words.flatMap((word) => split(word, pattern));
-    return Int32Array.from(words.flatMap((word) => this.#pairs(Buffer.from(word, 'utf8').toString('latin1'))));
+    return Int32Array.from(words.flatMap((word) => this.#word(word)));
+  }
+
+  #word(word: string): readonly number[] {
+    let tokens = this.#words.get(word);
+    if (tokens === undefined)
+      this.#words.set(word, (tokens = this.#pairs(Buffer.from(word, 'utf8').toString('latin1'))));
+    return tokens;
   }
 
   #pairs(word: string): number[] {

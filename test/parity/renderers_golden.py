@@ -95,7 +95,35 @@ CALL = ("get_weather", '{"city": "北京", "days": 2}')
 OTHER = ("search", '{"queries": "a \\"b\\"", "exact": true}')
 NESTED = ("search", '{"queries": ["a", {"b": [1, 2.5, null]}], "limit": 10}')
 
+SCHEMAS = [
+    {
+        "name": "complex",
+        "description": "One line",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "zed": {"type": "string", "description": "last by name", "default": "q", "maxLength": 9},
+                "both": {"type": ["string", "null"]},
+                "point": {
+                    "type": "object",
+                    "properties": {"x": {"type": "number"}, "y": {"type": "array", "items": {"type": "integer"}}},
+                    "required": ["x"],
+                },
+                "kind": {"type": "string", "enum": ["l", "m"], "default": "l"},
+                "flag": {"type": "boolean", "default": False},
+                "any": {},
+                "some": {"type": "object"},
+                "list": {"type": "array", "minItems": 1},
+                "rows": {"type": "array", "items": {"type": "object", "properties": {"z": {"type": "string"}}}},
+            },
+            "required": ["zed", "point"],
+        },
+    },
+    {"name": "none", "description": "No parameters", "parameters": {"type": "object", "properties": {}}},
+]
+
 CASES = {
+    "schemas": dict(tools=SCHEMAS, system="S.", messages=[user("Go")]),
     "user": dict(messages=[user("What's 2+2? I've 100200 你好，世界 👋🏽")]),
     "system": dict(messages=[system("Be brief."), user("Hi"), said("Hello!")]),
     "turns": dict(messages=[system("You're kind."), user("one"), said("Uno"), user("two 二"), said("Dos"), user("three"), said("Tres")]),
@@ -142,7 +170,7 @@ CASES = {
 }
 PLAIN = ["user", "system", "turns", "space", "markers"]
 THINKING = ["thinking", "thinking_turns"]
-TOOLS = ["tools", "tools_only", "call", "call_bare", "call_nested", "call_text", "call_thinking", "calls", "loop"]
+TOOLS = ["schemas", "tools", "tools_only", "call", "call_bare", "call_nested", "call_text", "call_thinking", "calls", "loop"]
 
 # ----------------------------------------------------------------------------------------------------------------- tokenizers
 

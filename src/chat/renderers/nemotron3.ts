@@ -34,8 +34,9 @@ export class Nemotron3Renderer extends Qwen35Renderer {
     this.#effort = options.effort;
   }
 
+  /** Not with thinking on, even when kept: a reply without reasoning reads `<think></think>` once it is history. */
   override get hasExtensionProperty(): boolean {
-    return !this.strips;
+    return this.thinking === 'off';
   }
 
   protected override prepare(messages: readonly Message[]): readonly Message[] {
@@ -154,7 +155,7 @@ function listing(tool: ToolSpec): string {
   const parameters: Fields = tool.parameters ?? {};
   for (const [name, field] of Object.entries((parameters['properties'] ?? {}) as Record<string, Fields>)) {
     lines.push('<parameter>', `<name>${name}</name>`);
-    if ('type' in field) lines.push(`<type>${String(field['type'])}</type>`);
+    if ('type' in field) lines.push(`<type>${typeName(field['type'])}</type>`);
     if ('description' in field) lines.push(`<description>${String(field['description']).trim()}</description>`);
     if ('enum' in field) lines.push(`<enum>${pythonJson(field['enum'])}</enum>`);
     lines.push(...others(field, ['name', 'type', 'description', 'enum']), '</parameter>');
@@ -167,6 +168,11 @@ function listing(tool: ToolSpec): string {
     '</function>',
   );
   return lines.join('\n');
+}
+
+/** A list of types is printed as Python prints lists. */
+function typeName(type: unknown): string {
+  return Array.isArray(type) ? `[${type.map((each) => `'${String(each)}'`).join(', ')}]` : String(type);
 }
 
 function others(fields: Fields, known: readonly string[]): string[] {
