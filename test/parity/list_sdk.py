@@ -2,7 +2,7 @@
 
 One entry a row of docs/parity.md: {section, name, kind, names, twin?}. `names` are the parameters of a
 method, the fields of a type, the values of a literal, the members of a union. `twin` says that there also
-is a `<name>_async` with the same parameters. Names that begin with an underscore are not public.
+is a `<name>_async` with the same parameters. Flags have their `default`. Names that begin with an underscore are not public.
 """
 
 from __future__ import annotations
@@ -161,9 +161,9 @@ def error_entries() -> list[Entry]:
 
 def flag_entries() -> list[Entry]:
     return [
-        {"section": section, "name": name, "kind": "flag", "names": []}
+        {"section": section, "name": name, "kind": "flag", "names": [], "default": field.default}
         for model, section in FLAGS.items()
-        for name in getattr(types, model).model_fields
+        for name, field in getattr(types, model).model_fields.items()
     ]
 
 

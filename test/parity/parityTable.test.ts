@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { ClientConfig, DynamicConfig } from '../../src/wire/session.js';
 import { readFixture, scenarios } from './support/fixture.js';
 import { PublicApi } from './support/publicApi.js';
 import { readRows, words, type Row } from './support/parityTable.js';
@@ -10,6 +11,7 @@ interface Entry {
   readonly name: string;
   readonly names: readonly string[];
   readonly twin?: boolean;
+  readonly default?: unknown;
 }
 interface Listing {
   readonly sdk: string;
@@ -89,6 +91,18 @@ describe('docs/parity.md', () => {
     );
     expect(problems).toStrictEqual([]);
   }, 120_000);
+});
+
+describe('flags of the service', () => {
+  for (const codec of [ClientConfig, DynamicConfig]) {
+    it(`have the SDK’s defaults: ${codec.name}`, () => {
+      const flags = codec.decode({});
+      if (flags._tag === 'Left') throw new Error('no defaults');
+      const ours: Readonly<Record<string, unknown>> = flags.right;
+      const theirs = new Map(listing.entries.map((entry) => [camel(entry.name), entry.default]));
+      for (const [name, value] of Object.entries(ours)) expect(value, name).toBe(theirs.get(name));
+    });
+  }
 });
 
 describe('the recordings', () => {

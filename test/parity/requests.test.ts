@@ -5,7 +5,7 @@ import { rest } from './calls/rest.js';
 import { sampling } from './calls/sampling.js';
 import { session } from './calls/session.js';
 import { training } from './calls/training.js';
-import { expectSamePolls, expectSameRequests, expectSameResults } from './support/compare.js';
+import { expectSamePolls, expectSameRequests, expectSameResults, withoutKey } from './support/compare.js';
 import { readFixture, scenarios } from './support/fixture.js';
 import { Stage, type Play } from './support/stage.js';
 
@@ -31,6 +31,19 @@ afterEach(() => {
 
 it('plays every recorded scenario', () => {
   expect(scenarios().sort()).toStrictEqual([...Object.keys(PLAYS), ...Object.keys(ELSEWHERE)].sort());
+});
+
+it('carries an idempotency key wherever the SDK does', async () => {
+  const keyless: string[] = [];
+  for (const name of ['optim-step', 'retrieve-futures', 'rest', 'session-options', 'cancel']) {
+    const fixture = readFixture(name);
+    const stage = new Stage(fixture);
+    await PLAYS[name]!(stage);
+    keyless.push(...withoutKey(stage.replay.sent, fixture));
+    await stage.close();
+    vi.unstubAllEnvs();
+  }
+  expect([...new Set(keyless)]).toStrictEqual([]);
 });
 
 describe('sends what the Python SDK sends', () => {

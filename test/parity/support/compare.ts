@@ -80,9 +80,27 @@ const withoutNulls = (value: Json): Json =>
       )
     : value;
 
+/** Compared on its own: see {@link withoutKey}. */
+export function withoutIdempotency<R extends RecordedRequest>(request: R): R {
+  const { 'x-idempotency-key': _key, ...headers } = request.headers;
+  return { ...request, headers };
+}
+
+/** Paths to which we send without an idempotency key and the SDK with one. */
+export function withoutKey(sent: readonly Sent[], fixture: SdkFixture): string[] {
+  const exchanges = [...fixture.exchanges, ...Object.values(fixture.polls).flat()];
+  const keyed = new Set(
+    exchanges.flatMap(({ request: { method, path, headers } }) =>
+      'x-idempotency-key' in headers ? [`${method} ${path}`] : [],
+    ),
+  );
+  const ours = sent.filter(({ request }) => !('x-idempotency-key' in request.headers)).map(toRecorded);
+  return [...new Set(ours.map(({ method, path }) => `${method} ${path}`).filter((call) => keyed.has(call)))];
+}
+
 function expectSame(ours: RecordedRequest, theirs: RecordedRequest, where: string): void {
-  const { body: ourBody, ...ourRest } = ours;
-  const { body: theirBody, ...theirRest } = theirs;
+  const { body: ourBody, ...ourRest } = withoutIdempotency(ours);
+  const { body: theirBody, ...theirRest } = withoutIdempotency(theirs);
   expect(ourRest, where).toStrictEqual(theirRest);
   const isTtl = theirs.path.endsWith('/ttl');
   const meaning = (value: Json): Json => (isTtl ? value : withoutNulls(value));
@@ -95,11 +113,11 @@ function sortRacing(requests: RecordedRequest[], path: string): RecordedRequest[
   // Of chunks the one that was sent last stays last.
   const last = path === 'forward_backward' ? racing.splice(-1) : [];
   const number = ({ body }: RecordedRequest): string => {
-    const value = (body !== undefined && 'json' in body ? body.json : (body as { decoded: Json }).decoded) as Record<
-      string,
-      Json
+    const value = (body !== undefined && 'json' in body ? body.json : body?.decoded) as Readonly<
+      Record<string, string>
     >;
-    return `${String(value['sampling_session_id'] ?? value['model_id'])} ${String(value['seq_id']).padStart(12, '0')}`;
+    const { sampling_session_id: sampler, model_id: model, seq_id: seqId } = value;
+    return `${sampler ?? model} ${String(seqId).padStart(12, '0')}`;
   };
   racing.sort((a, b) => (number(a) < number(b) ? -1 : 1));
   const result = [...requests];
@@ -119,8 +137,8 @@ export function expectSameRequests(sent: readonly Sent[], fixture: SdkFixture): 
   expect(work(ours).map(title)).toStrictEqual(work(theirs).map(title));
   work(ours).forEach((request, index) => expectSame(request, work(theirs)[index]!, title(request, index)));
   for (const path of SETUP) {
-    for (const request of ours.filter((candidate) => candidate.path === path)) {
-      const recorded = theirs.filter((candidate) => candidate.path === path);
+    const recorded = theirs.filter((candidate) => candidate.path === path).map(withoutIdempotency);
+    for (const request of ours.filter((candidate) => candidate.path === path).map(withoutIdempotency)) {
       expect(recorded, `setup: ${path}`).toContainEqual(request);
     }
   }

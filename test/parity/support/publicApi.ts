@@ -8,6 +8,7 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
  * Looks up names of the second column of docs/parity.md in the types of this library. Written so:
  * `Name` an export · `Name { a, b }` an export with these fields · `Name = a, b` an export of these literals or members ·
  * `new Name(a, b)` a constructor · `Name.method(a, b)` a method with these parameters or options · `Name.field`.
+ * `env NAME` a variable that our source reads.
  * `wire/Name` is looked up in src/wire, which is not exported; `chat/Name` and the like in that subpath.
  */
 export class PublicApi {
@@ -26,6 +27,8 @@ export class PublicApi {
 
   /** What is wrong with the name, or undefined where it is there with everything it lists. */
   problem(reference: string): string | undefined {
+    const [, variable] = /^env (\w+)$/.exec(reference) ?? [];
+    if (variable !== undefined) return this.#isRead(variable) ? undefined : `${reference}: not read anywhere`;
     const match = /^(?:(new) )?(?:([a-z]+)\/)?(\w+)(?:\.([\w$]+))?\s*(?:([({=])(.*))?$/.exec(reference);
     if (match === null) return `${reference}: not a name`;
     const [, isNew, subpath, name = '', member, separator, rest = ''] = match;
@@ -54,6 +57,13 @@ export class PublicApi {
     const type = this.#checker.getTypeOfSymbol(property);
     if (separator === '(') return this.#missing(reference, listed, this.#parameters(type.getCallSignatures()));
     return this.#missing(reference, listed, this.#fields([type]));
+  }
+
+  /** Whether the name stands in our code, comments aside. */
+  #isRead(variable: string): boolean {
+    const ours = this.#program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(`${ROOT}src/`));
+    const code = ours.map(({ text }) => text.replace(/\/\*[^]*?\*\/|\/\/.*/g, ''));
+    return code.some((text) => new RegExp(`\\b${variable}\\b`).test(text));
   }
 
   #missing(reference: string, listed: readonly string[], there: ReadonlySet<string>): string | undefined {

@@ -12,7 +12,7 @@ import {
   type Observable,
 } from 'rxjs';
 import type { Transport, TransportRequest, TransportResponse } from '../../../src/transport/Transport.js';
-import { fromBase64, type Exchange, type Json, type RecordedResponse, type SdkFixture } from './fixture.js';
+import { fromBase64, type Exchange, type RecordedResponse, type SdkFixture } from './fixture.js';
 
 /** A request of ours, kept as it was handed to the transport. */
 export interface Sent {
@@ -22,7 +22,12 @@ export interface Sent {
   readonly query: URLSearchParams;
 }
 
-type Body = Readonly<Record<string, Json>> | undefined;
+/** What of a body says which turn or promise it belongs to. */
+interface Numbers {
+  readonly request_id?: string;
+  readonly seq_id?: number;
+}
+type Body = Numbers | undefined;
 const jsonOf = (body: TransportRequest['body']): Body =>
   typeof body === 'string' && body !== '' ? (JSON.parse(body) as Body) : undefined;
 
@@ -52,7 +57,7 @@ export class Replay {
   #answer({ request, path }: Sent): Observable<TransportResponse> {
     const body = jsonOf(request.body);
     if (path === 'retrieve_future') {
-      const requestId = String(body?.['request_id']);
+      const requestId = body?.request_id ?? '';
       const polls = this.#fixture.polls[requestId];
       return polls === undefined ? NEVER : of(toResponse(this.#next(`poll ${requestId}`, polls).response));
     }
@@ -63,7 +68,7 @@ export class Replay {
         isSameTurn(exchange, body),
     );
     if (candidates.length === 0) return of(unrecorded(path));
-    const { response } = this.#next(`${request.method} ${path} ${String(body?.['seq_id'])}`, candidates);
+    const { response } = this.#next(`${request.method} ${path} ${body?.seq_id}`, candidates);
     if (response.status === 0) return NEVER;
     this.#note(response);
     return path === 'retrieve_futures' ? this.#whenPromised(response) : of(toResponse(response));
@@ -76,7 +81,7 @@ export class Replay {
   }
 
   #note(response: RecordedResponse): void {
-    const requestId = (response.json as Body)?.['request_id'];
+    const requestId = (response.json as Body)?.request_id;
     if (typeof requestId !== 'string') return;
     this.#promised.add(requestId);
     this.#news.next();
@@ -95,9 +100,9 @@ export class Replay {
 }
 
 function isSameTurn({ request }: Exchange, body: Body): boolean {
-  const seqId = body?.['seq_id'];
+  const seqId = body?.seq_id;
   if (seqId === undefined || request.body === undefined || !('json' in request.body)) return true;
-  return (request.body.json as Body)?.['seq_id'] === seqId;
+  return (request.body.json as Body)?.seq_id === seqId;
 }
 
 function toResponse({ status, headers, json, protobuf }: RecordedResponse): TransportResponse {
