@@ -5,11 +5,11 @@ import type { Dials } from './dials/dials.js';
 import { routesOf } from './endpoints/routes.js';
 import { Engine } from './engine/index.js';
 import { credentialOf, randomApiKey } from './http/auth.js';
-import { json } from './http/reply.js';
 import { Router } from './http/router.js';
 import { HttpServer } from './http/server.js';
 import { FILES } from './http/signedUrls.js';
 import { resolveOptions, type LocalTinkerOptions } from './options.js';
+import { lockFolder } from './store/folderLock.js';
 import { openService, type LocalService } from './service/localService.js';
 
 /**
@@ -49,9 +49,18 @@ export class LocalTinker {
   static async start(options: LocalTinkerOptions = {}): Promise<LocalTinker> {
     const resolved = resolveOptions(options);
     const apiKey = resolved.apiKey ?? randomApiKey();
-    const { dataFolder, removeFolder } = await prepareFolder(resolved.data);
+    const { dataFolder, leaveFolder } = await prepareFolder(resolved.data);
     const engine = resolved.engine ?? (await Engine.start());
-    const service = await openService({ options: resolved, engine, apiKey, dataFolder });
+    const stopEngine = async () => {
+      if (resolved.engine === undefined) await engine.close();
+      await leaveFolder();
+    };
+    const service = await openService({ options: resolved, engine, apiKey, dataFolder }).catch(
+      async (error: unknown) => {
+        await stopEngine();
+        throw error;
+      },
+    );
     const { dials } = service;
     const server = new HttpServer({
       host: resolved.host,
@@ -67,13 +76,12 @@ export class LocalTinker {
       },
       onRequest: resolved.onRequest,
       onResponse: resolved.onResponse,
-      writeError: ({ status, detail, headers }) => json({ detail }, status, headers),
+      writeError: (error) => service.dialect.error(error),
     });
     const shutDown = async () => {
       await server.close();
       await service.close();
-      if (resolved.engine === undefined) await engine.close();
-      await removeFolder();
+      await stopEngine();
     };
     try {
       const { port } = await server.listen();
@@ -107,12 +115,12 @@ export class LocalTinker {
 
 async function prepareFolder(
   data: string | undefined,
-): Promise<{ readonly dataFolder: string; readonly removeFolder: () => Promise<void> }> {
+): Promise<{ readonly dataFolder: string; readonly leaveFolder: () => Promise<void> }> {
   if (data !== undefined) {
     const dataFolder = resolve(data);
     await mkdir(dataFolder, { recursive: true });
-    return { dataFolder, removeFolder: () => Promise.resolve() };
+    return { dataFolder, leaveFolder: await lockFolder(dataFolder) };
   }
   const dataFolder = await mkdtemp(join(tmpdir(), 'tinker-rx-'));
-  return { dataFolder, removeFolder: () => rm(dataFolder, { recursive: true, force: true }) };
+  return { dataFolder, leaveFolder: () => rm(dataFolder, { recursive: true, force: true }) };
 }

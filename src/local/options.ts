@@ -73,7 +73,7 @@ export function resolveOptions(options: LocalTinkerOptions): ResolvedOptions {
     pollHoldMs: dialect === 'skyrl' ? 300_000 : 30_000,
     sessionPollHoldMs: 30_000,
     tryAgainAs: 'status',
-    metadataOnlyBytes: 65_536,
+    metadataOnlyBytes: dialect === 'skyrl' ? Infinity : 65_536,
     futureTtlMs: 600_000,
     sessionTtlMs: 3_600_000,
     maxRequestBytes: 64 * 1024 * 1024,

@@ -47,11 +47,11 @@ async function destination(
       sdkVersion: '',
       projectId: service.checkProject(destinationProjectId),
     });
-    return { sessionId: session.sessionId, runId: `${session.sessionId}:train:0` };
+    return { sessionId: session.sessionId, runId: service.dialect.modelId(session.sessionId, 0) };
   }
   if (destinationProjectId !== undefined) throw new HttpError(422, 'give a session or a project, not both');
   service.sessions.use(sessionId);
-  const runId = `${sessionId}:train:${modelSeqId}`;
+  const runId = service.dialect.modelId(sessionId, modelSeqId!);
   if (service.runs.get(runId) !== undefined || service.models.find(runId) !== undefined) {
     throw new HttpError(409, `model_seq_id ${modelSeqId} was already used`);
   }

@@ -5,7 +5,6 @@ import type { RequestContext } from '../http/requestContext.js';
 import { post, type Route } from '../http/router.js';
 import type { LocalFuture } from '../queue/localFuture.js';
 import type { LocalService } from '../service/localService.js';
-import { encodeResult } from './encodeResult.js';
 
 /** Waiting for accepted work: one promise at a time, or all of one sampler. */
 export const futureRoutes = (service: LocalService): Route[] => [
@@ -33,13 +32,9 @@ async function retrieveFuture(service: LocalService, context: RequestContext): P
   await settledOrNews(service, future, context.signal);
   const { state } = future;
   if (state.type === 'pending') return tryAgain(service, future);
-  if (state.type === 'failed') {
-    const { error, category } = state.failure;
-    if (service.options.dialect === 'skyrl') throw new HttpError(400, error);
-    return json({ error, category });
-  }
-  const { content, contentType } = encodeResult(service, future, state.result, context.acceptsProtobuf);
-  if (allowMetadataOnly && service.options.dialect !== 'skyrl' && content.length >= service.options.metadataOnlyBytes) {
+  if (state.type === 'failed') return service.dialect.failed(state.failure);
+  const { content, contentType } = service.dialect.encode(future, state.result, context.acceptsProtobuf);
+  if (allowMetadataOnly && content.length >= service.options.metadataOnlyBytes) {
     return json({ status: 'complete_metadata', response_payload_size: content.length });
   }
   return bytes(content, contentType);
@@ -60,14 +55,7 @@ async function settledOrNews(service: LocalService, future: LocalFuture, signal:
 function tryAgain(service: LocalService, future: LocalFuture): Reply {
   const { state, reason = future.waitingFor } = service.dials.queueState;
   future.reportedState = state;
-  if (service.options.dialect === 'skyrl') return json({ detail: 'Timeout waiting for result' }, 408);
-  const body = {
-    type: 'try_again',
-    request_id: future.requestId,
-    queue_state: future.throttled ? 'paused_rate_limit' : state,
-    ...(reason === undefined ? {} : { queue_state_reason: reason }),
-  };
-  return json(body, service.options.tryAgainAs === 'status' ? 408 : 200);
+  return service.dialect.tryAgain(future, { state: future.throttled ? 'paused_rate_limit' : state, reason });
 }
 
 async function retrieveFutures(service: LocalService, context: RequestContext): Promise<Reply> {

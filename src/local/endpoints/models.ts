@@ -69,7 +69,7 @@ export interface ModelStart {
 export function startModel(service: LocalService, context: RequestContext, start: ModelStart): Reply {
   const { sessionId, modelSeqId, baseModel, requestType } = start;
   service.sessions.use(sessionId);
-  const modelId = `${sessionId}:train:${modelSeqId}`;
+  const modelId = service.dialect.modelId(sessionId, modelSeqId);
   const digest = digestOf(context);
   const known = service.models.find(modelId);
   if (known !== undefined) {

@@ -5,14 +5,7 @@ import type { LocalFuture } from '../queue/localFuture.js';
 import type { LocalService } from '../service/localService.js';
 
 /** The answer to accepted work: the promise's id, and what is known already. */
-export function promiseOf({ options }: LocalService, { requestId, owner }: LocalFuture): Reply {
-  if (options.dialect === 'skyrl') return json({ request_id: requestId, future_id: requestId, status: 'pending' });
-  return json({
-    request_id: requestId,
-    ...(owner.modelId === undefined ? {} : { model_id: owner.modelId }),
-    ...(owner.sampleSequenceIds === undefined ? {} : { sample_sequence_ids: owner.sampleSequenceIds }),
-  });
-}
+export const promiseOf = ({ dialect }: LocalService, future: LocalFuture): Reply => json(dialect.promise(future));
 
 /** Tells one request from another by what it says: endpoint and body. */
 export const digestOf = ({

@@ -8,12 +8,18 @@ import { modelRoutes } from './models.js';
 import { samplingRoutes } from './sampling.js';
 import { sessionRoutes } from './session.js';
 import { sessionRecordRoutes } from './sessions.js';
+import { skyrlRoutes } from './skyrlRoutes.js';
 import { trainingRoutes } from './training.js';
 import { trainingRunRoutes } from './trainingRuns.js';
 import { weightRoutes } from './weights.js';
 
 /** Every endpoint of the service. */
-export const routesOf = (service: LocalService): Route[] => [
+export function routesOf(service: LocalService): Route[] {
+  const routes = tinkerRoutes(service);
+  return service.options.dialect === 'skyrl' ? skyrlRoutes(service, routes) : routes;
+}
+
+const tinkerRoutes = (service: LocalService): Route[] => [
   ...sessionRoutes(service),
   ...modelRoutes(service),
   ...trainingRoutes(service),

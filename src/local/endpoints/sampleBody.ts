@@ -1,6 +1,6 @@
 import type { TypeOf } from 'io-ts';
 import { SampleRequest } from '../../wire/index.js';
-import { RequestContext } from '../http/requestContext.js';
+import type { RequestContext } from '../http/requestContext.js';
 
 export type Sample = TypeOf<typeof SampleRequest>;
 

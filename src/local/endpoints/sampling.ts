@@ -8,7 +8,6 @@ import { toFailure } from '../queue/failure.js';
 import type { LocalFuture } from '../queue/localFuture.js';
 import type { LocalService } from '../service/localService.js';
 import { SamplingSession } from '../service/samplingSessions.js';
-import { encodeResult } from './encodeResult.js';
 import { digestOf, promiseOf } from './promise.js';
 import { decodeSample, type Sample } from './sampleBody.js';
 import { samplerSource } from './samplerSource.js';
@@ -36,7 +35,7 @@ export const samplingRoutes = (service: LocalService): Route[] => [
 function createSamplingSession(service: LocalService, context: RequestContext): Reply {
   const { sessionId, samplingSessionSeqId, baseModel, modelPath } = context.decode(CreateSamplingSessionRequest);
   service.sessions.use(sessionId);
-  const id = `${sessionId}:sample:${samplingSessionSeqId}`;
+  const id = service.dialect.samplerId(sessionId, samplingSessionSeqId);
   const digest = digestOf(context);
   const known = service.samplingSessions.find(id);
   if (known !== undefined && known.digest !== digest) {
@@ -94,7 +93,7 @@ function announce(
   const { state, requestId } = future;
   const log = session.logOfSeqId(seqId);
   if (state.type === 'finished') {
-    const sizeBytes = encodeResult(service, future, state.result, true).content.length;
+    const sizeBytes = service.dialect.encode(future, state.result, true).content.length;
     log.add({ state: 'finished', requestId, sizeBytes });
   } else log.add({ state: 'failed', requestId });
 }

@@ -9,6 +9,7 @@ import {
   type ForwardBackwardOutput,
   type ForwardBackwardRequest,
 } from '../../wire/index.js';
+import { elementwiseLoss } from '../dialect/elementwiseLoss.js';
 import type { EngineTensor, ForwardBackwardResult } from '../engine/types.js';
 import { HttpError } from '../http/httpError.js';
 import type { Reply } from '../http/reply.js';
@@ -17,7 +18,7 @@ import { post, type Route } from '../http/router.js';
 import { UserError } from '../queue/failure.js';
 import type { FutureResult } from '../queue/localFuture.js';
 import type { LocalService } from '../service/localService.js';
-import { digestOf } from './promise.js';
+import { digestOf, promiseOf } from './promise.js';
 import { submit } from './submit.js';
 
 /** Forward, backward and optimizer steps. */
@@ -53,8 +54,7 @@ export const trainingRoutes = (service: LocalService): Route[] => [
 
 function decodeProtobuf(body: Buffer): ForwardBackwardRequest {
   try {
-    // As a plain array: a Buffer's slices share memory, which the decoder does not expect.
-    return decodeForwardBackwardRequest(new Uint8Array(body.buffer, body.byteOffset, body.byteLength));
+    return decodeForwardBackwardRequest(body);
   } catch (error) {
     throw new HttpError(422, `the body is no ForwardBackwardRequest: ${(error as Error).message}`);
   }
@@ -68,6 +68,9 @@ function forwardBackward(
   request: Pass,
   seqId: number | undefined,
 ): Reply {
+  if (request.data.length === 0 && service.dialect.losesEmptyPasses) {
+    return promiseOf(service, service.futures.create({ requestType: 'ForwardBackward', modelId: request.modelId }));
+  }
   return submit(service, context, {
     requestType: request.forwardOnly ? 'Forward' : 'ForwardBackward',
     modelId: request.modelId,
@@ -105,7 +108,13 @@ async function runPass(
   const result = await service.engine.forwardBackward(modelId, data, lossFn, lossFnConfig, { forwardOnly });
   const tokens = data.reduce((sum, datum) => sum + datum.tokens.length, 0);
   service.usage.record({ type: 'training' }, tokens, attribution);
-  return { type: 'forward_backward', value: toOutput(result, cycle) };
+  const output = toOutput(result, cycle);
+  if (!service.dialect.elementwiseLoss) return { type: 'forward_backward', value: output };
+  const lossFnOutputs = output.lossFnOutputs.map((record, index) => ({
+    elementwise_loss: elementwiseLoss(lossFn, record['logprobs']!, data[index]!, lossFnConfig),
+    ...record,
+  }));
+  return { type: 'forward_backward', value: { ...output, lossFnOutputs } };
 }
 
 function toOutput({ outputs, metrics }: ForwardBackwardResult, cycle: number): ForwardBackwardOutput {

@@ -118,7 +118,7 @@ async function ephemeralSampler(
   sessionId: string,
   seqId: number,
 ): Promise<FutureResult> {
-  const id = `${sessionId}:sample:${seqId}`;
+  const id = service.dialect.samplerId(sessionId, seqId);
   if (service.samplingSessions.find(id) !== undefined) {
     throw new UserError(`sampling_session_seq_id ${seqId} was already used`);
   }

@@ -5,6 +5,8 @@ export interface FutureStoreOptions {
   /** How long a settled future is kept for whoever asks again. */
   readonly keepMs: number;
   readonly now: () => number;
+  /** Plain numbers for ids, as some servers give; nothing then tells a forgotten one from one that never was. */
+  readonly plainIds?: boolean;
 }
 
 const REQUEST_ID = /^[0-9a-f]{12}-(\d+)$/;
@@ -22,7 +24,9 @@ export class FutureStore {
 
   create(owner: FutureOwner, onSettled: (future: LocalFuture) => void = () => undefined): LocalFuture {
     this.#forgetOld();
-    const future = new LocalFuture(`${this.#nonce}-${this.#count++}`, owner, this.#options.now(), (settled) => {
+    const { plainIds = false } = this.#options;
+    const requestId = plainIds ? String(++this.#count) : `${this.#nonce}-${this.#count++}`;
+    const future = new LocalFuture(requestId, owner, this.#options.now(), (settled) => {
       settled.settledAt = this.#options.now();
       onSettled(settled);
     });

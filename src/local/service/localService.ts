@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import type { Dialect } from '../dialect/dialect.js';
+import { skyrlDialect } from '../dialect/skyrlDialect.js';
+import { tinkerDialect } from '../dialect/tinkerDialect.js';
 import { Dials } from '../dials/dials.js';
 import type { EnginePort } from '../enginePort.js';
 import { Authenticator, LOCAL_USER } from '../http/auth.js';
@@ -26,6 +29,7 @@ import { UsageLedger } from './usageLedger.js';
 /** Everything the endpoints share. */
 export interface LocalService {
   readonly options: ResolvedOptions;
+  readonly dialect: Dialect;
   readonly now: () => number;
   readonly engine: EnginePort;
   readonly auth: Authenticator;
@@ -74,6 +78,7 @@ export interface ServiceParts {
 /** Opens the data folder and puts the parts together. */
 export async function openService({ options, engine, apiKey, dataFolder }: ServiceParts): Promise<LocalService> {
   const now = () => Date.now();
+  const dialect = options.dialect === 'skyrl' ? skyrlDialect : tinkerDialect(options.tryAgainAs);
   const runs = await JsonRecords.open(join(dataFolder, 'runs'), isRunRecord, (run) => run.runId);
   const sessionRecords = await JsonRecords.open<SessionRecord>(
     join(dataFolder, 'sessions'),
@@ -82,7 +87,7 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
   );
   const checkpoints = await CheckpointStore.open(join(dataFolder, 'checkpoints'), now);
   const ephemeral = await EphemeralStates.open(join(dataFolder, 'ephemeral'));
-  const futures = new FutureStore({ keepMs: options.futureTtlMs, now });
+  const futures = new FutureStore({ keepMs: options.futureTtlMs, now, plainIds: options.dialect === 'skyrl' });
   const usage = await UsageLedger.open(join(dataFolder, 'usage.json'), now);
   const audit = await AuditLog.open(join(dataFolder, 'audit.jsonl'), now);
   const traces = new Traces();
@@ -110,6 +115,7 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
   const sessions = new Sessions({
     records: sessionRecords,
     now,
+    newId: () => dialect.sessionId(),
     ttlMs: options.sessionTtlMs,
     onEnd: (sessionId) => {
       for (const { modelId, lane } of models.ofSession(sessionId)) {
@@ -134,6 +140,7 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
   const lastRequests = new Map<string, string>();
   return {
     options,
+    dialect,
     now,
     engine,
     auth,
@@ -154,7 +161,7 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
     idempotency: new Idempotency(),
     cancels: new Map(),
     nextSequenceId: () => `seq-${randomUUID()}`,
-    makeLane: (modelId) => new Lane(modelId, clock.wake, options.dialect === 'skyrl' ? 'arrival' : 'seq_id'),
+    makeLane: (modelId) => new Lane(modelId, clock.wake, dialect.order),
     touchRun: (runId) => void lastRequests.set(runId, new Date(now()).toISOString()),
     lastRequestAt: ({ runId, lastRequestAt }) => lastRequests.get(runId) ?? lastRequestAt,
     checkProject: (projectId = DEFAULT_PROJECT) => {

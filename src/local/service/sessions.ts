@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { SessionStatus, UserMetadata } from '../../wire/index.js';
 import { HttpError } from '../http/httpError.js';
 import type { JsonRecords } from '../store/jsonRecords.js';
@@ -24,6 +23,7 @@ export const isSessionRecord = (value: unknown): value is SessionRecord => {
 export interface SessionsOptions {
   readonly records: JsonRecords<SessionRecord>;
   readonly now: () => number;
+  readonly newId: () => string;
   /** A session without heartbeat or other request for this long is over; 0 is never. */
   readonly ttlMs: number;
   /** Called once for each session that ends. */
@@ -53,7 +53,7 @@ export class Sessions {
   async create(session: NewSession): Promise<SessionRecord> {
     const record: SessionRecord = {
       version: 1,
-      sessionId: randomUUID(),
+      sessionId: this.#options.newId(),
       createdAt: new Date(this.#options.now()).toISOString(),
       status: { type: 'active' },
       ...session,

@@ -70,6 +70,7 @@ export class UsageLedger {
   }
 
   async close(): Promise<void> {
+    if (this.#timer === undefined) return this.#mutex.run(() => Promise.resolve());
     clearTimeout(this.#timer);
     await this.#save();
   }
