@@ -7,6 +7,7 @@ newer release.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -24,8 +25,16 @@ def enter() -> None:
         return
     if not READY.exists():
         VENV.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=True, stdout=sys.stderr)
-        install = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "tinker"]
-        subprocess.run(install, check=True, stdout=sys.stderr)
-        READY.touch()
+        # Test files run side by side: the second one waits for the first one's install.
+        with open(VENV.with_suffix(".lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not READY.exists():
+                _install()
     os.execv(PYTHON, [str(PYTHON), *sys.argv])
+
+
+def _install() -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=True, stdout=sys.stderr)
+    install = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "tinker"]
+    subprocess.run(install, check=True, stdout=sys.stderr)
+    READY.touch()

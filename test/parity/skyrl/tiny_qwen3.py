@@ -45,6 +45,8 @@ def write(folder: str) -> None:
         num_key_value_heads=2,
         head_dim=16,
         max_position_embeddings=512,
+        # With the usual 0.02 a random unembedding, which the server does not train, cannot tell tokens apart.
+        initializer_range=0.15,
         tie_word_embeddings=False,
         eos_token_id=fast.eos_token_id,
         pad_token_id=fast.pad_token_id,
