@@ -1,5 +1,5 @@
-import { BehaviorSubject, filter, finalize, map, take, type Observable } from 'rxjs';
-import { isTinkerError } from '../wire/tinkerError.js';
+import { BehaviorSubject, filter, map, take, type Observable } from 'rxjs';
+import { isTinkerError, type TinkerError } from '../wire/tinkerError.js';
 import { ClosedError } from './errors.js';
 import type { EventBus } from './events.js';
 import { TinkerFuture, type FutureProgress } from './TinkerFuture.js';
@@ -19,34 +19,32 @@ export class Lifecycle {
   /** Starts work as a future. Every failure is an event, also one that nobody reads. */
   start<A>(work: (progress: FutureProgress) => Observable<A>): TinkerFuture<A> {
     const startedMs = this.events.now();
-    // The work may end before the future is in the set.
+    // The work may end before there is a future at all.
     let over = false;
-    const future: TinkerFuture<A> = new TinkerFuture<A>((progress) => {
-      if (this.#closed) throw new ClosedError('the client is closed');
-      return work(progress).pipe(
-        finalize(() => {
-          over = true;
-          if (this.#active.delete(future)) this.#count.next(this.#active.size);
-        }),
-      );
-    });
-    future.subscribe({
-      error: (error: unknown) => {
-        if (!isTinkerError(error)) return;
-        const requestId = future.requestId;
-        this.events.emit({
-          type: 'request-failed',
-          elapsedMs: this.events.now() - startedMs,
-          error,
-          ...(requestId === undefined ? {} : { requestId }),
-        });
+    const started: { future?: TinkerFuture<A> } = {};
+    const future = new TinkerFuture<A>(
+      (progress) => {
+        if (this.#closed) throw new ClosedError('the client is closed');
+        return work(progress);
       },
-    });
+      (error) => {
+        over = true;
+        if (started.future !== undefined && this.#active.delete(started.future)) this.#count.next(this.#active.size);
+        if (isTinkerError(error)) this.#sayFailed(error, startedMs);
+      },
+    );
+    started.future = future;
     if (!over) {
       this.#active.add(future);
       this.#count.next(this.#active.size);
     }
     return future;
+  }
+
+  #sayFailed(error: TinkerError, startedMs: number): void {
+    const { requestId } = error;
+    const elapsedMs = this.events.now() - startedMs;
+    this.events.emit({ type: 'request-failed', elapsedMs, error, ...(requestId === undefined ? {} : { requestId }) });
   }
 
   /** Refuses new work from here on. */

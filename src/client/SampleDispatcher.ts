@@ -1,5 +1,4 @@
-import type { Observable } from 'rxjs';
-import { defer, retry, throwError, timer } from 'rxjs';
+import { catchError, defer, retry, throwError, timer, type Observable } from 'rxjs';
 import { retryAfterMs } from '../transport/retryAfter.js';
 import { Budget } from './Budget.js';
 import type { Connection } from './Connection.js';
@@ -59,13 +58,25 @@ export class SampleDispatcher {
   }
 
   #send<T>(bytes: number, send: () => Observable<T>): Observable<T> {
+    // Nearly every submission is accepted at once: what follows a refusal is built when there is one.
+    if (this.connection.scheduler.now() >= this.#pausedUntilMs) {
+      return send().pipe(catchError((error: unknown) => this.#sendAgain(bytes, send, error)));
+    }
+    return this.#sendAgain(bytes, send, new Paused());
+  }
+
+  /** Goes on after a refusal or into a pause: waits it out and sends, as often as it takes. */
+  #sendAgain<T>(bytes: number, send: () => Observable<T>, refusal: unknown): Observable<T> {
     const { scheduler } = this.connection;
-    const attempt = defer(() =>
-      scheduler.now() < this.#pausedUntilMs
-        ? throwError(() => new Paused())
-        : send().pipe(resend(this.connection, 'asample', 'sample')),
-    );
-    return attempt.pipe(
+    let first = true;
+    return defer(() => {
+      if (first) {
+        first = false;
+        return throwError(() => refusal);
+      }
+      return scheduler.now() < this.#pausedUntilMs ? throwError(() => new Paused()) : send();
+    }).pipe(
+      resend(this.connection, 'asample', 'sample'),
       retry({
         delay: (error: unknown) => {
           if (!(error instanceof Paused)) {

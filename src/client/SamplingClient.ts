@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs';
-import { concatMap, defer, map, of, retry, throwError, timer, type SchedulerLike } from 'rxjs';
+import { concatMap, defer, map, retry, throwError, timer, type SchedulerLike } from 'rxjs';
 import type { TokenSource } from '../transport/auth.js';
 import type { Transport } from '../transport/Transport.js';
 import { estimatePromptBytes } from '../wire/estimateBytes.js';
@@ -191,37 +191,30 @@ export class SamplingClient {
 
   /** One submission and its result. A submission refused for its pace goes out again under the same number. */
   #submit(body: SampleBody, bytes: number, progress: FutureProgress): Observable<SampleResponse> {
+    const clone = this.#clone;
+    return clone === undefined
+      ? this.#joined.pipe(concatMap((joined) => this.#submitAs(joined, body, bytes, progress)))
+      : this.#submitAs(clone, body, bytes, progress);
+  }
+
+  #submitAs(clone: number, body: SampleBody, bytes: number, progress: FutureProgress): Observable<SampleResponse> {
     const { connection, dispatcher } = this.#session;
-    return this.#ready().pipe(
-      concatMap((clone) => {
-        const seqId = clone * CLONE_BLOCK + this.#sent++;
-        const submission: Submission = {
-          requestType: 'Sample',
-          target: this.samplingSessionId,
-          seqId,
-          bytes,
-          startedMs: connection.scheduler.now(),
-        };
-        const call = {
-          path: 'asample',
-          lane: 'sampling',
-          jsonText: bodyText(body, seqId),
-          headers: BACKPRESSURE,
-        } as const;
-        const idempotencyKey = connection.uuid();
-        return accept(
-          this.#session,
-          submission,
-          dispatcher.dispatch(bytes, () => connection.attempt(call, idempotencyKey)),
-          progress,
-        ).pipe(
-          concatMap((accepted) =>
-            followUp(this.#session, accepted, SAMPLE, this.#pollerOf(clone)).pipe(
-              map((response) => attachSequenceIds(response, accepted.promise)),
-            ),
-          ),
-        );
-      }),
+    const seqId = clone * CLONE_BLOCK + this.#sent++;
+    const startedMs = connection.scheduler.now();
+    const submission: Submission = { requestType: 'Sample', target: this.samplingSessionId, seqId, bytes, startedMs };
+    const idempotencyKey = connection.uuid();
+    const response = dispatcher.dispatch(bytes, () =>
+      connection.attempt(
+        { path: 'asample', lane: 'sampling', jsonText: bodyText(body, seqId), headers: BACKPRESSURE },
+        idempotencyKey,
+      ),
+    );
+    return accept(this.#session, submission, response, progress).pipe(
+      concatMap((accepted) =>
+        followUp(this.#session, accepted, SAMPLE, this.#pollerOf(clone)).pipe(
+          map((result) => attachSequenceIds(result, accepted.promise)),
+        ),
+      ),
     );
   }
 
@@ -247,10 +240,6 @@ export class SamplingClient {
         },
       }),
     );
-  }
-
-  #ready(): Observable<number> {
-    return this.#clone === undefined ? this.#joined : of(this.#clone);
   }
 
   #join(): Observable<number> {

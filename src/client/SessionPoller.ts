@@ -65,7 +65,7 @@ export class SessionPoller {
     return new Observable((subscriber) => {
       const resolve = (known: KnownOutcome): void => {
         this.#waiters.delete(requestId);
-        subscriber.next('bytes' in known && known.bytes === 0 ? undefined : known);
+        subscriber.next(known.bytes === 0 ? undefined : known);
         subscriber.complete();
       };
       const early = this.#early.get(requestId);

@@ -19,17 +19,32 @@ export interface FutureProgress {
 export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
   readonly #result = new AsyncSubject<A>();
   readonly #work: Subscription;
+  readonly #onSettled: ((error: unknown) => void) | undefined;
   #requestId: string | undefined;
 
-  constructor(work: (progress: FutureProgress) => Observable<A>) {
+  /** `onSettled` is told when the work is over: with its failure, or with undefined. */
+  constructor(work: (progress: FutureProgress) => Observable<A>, onSettled?: (error: unknown) => void) {
     super((subscriber) => this.#result.subscribe(subscriber));
     const progress: FutureProgress = {
       accepted: (requestId) => {
         this.#requestId = requestId;
       },
     };
+    this.#onSettled = onSettled;
     // Deferred, so that input refused at the call is this future's failure, like any other.
-    this.#work = defer(() => work(progress)).subscribe(this.#result);
+    this.#work = defer(() => work(progress)).subscribe({
+      next: (value) => this.#result.next(value),
+      error: (error: unknown) => this.#fail(error),
+      complete: () => {
+        this.#result.complete();
+        onSettled?.(undefined);
+      },
+    });
+  }
+
+  #fail(error: unknown): void {
+    this.#result.error(error);
+    this.#onSettled?.(error);
   }
 
   /** The service's id of the work; undefined until the service has accepted it. */
@@ -57,7 +72,7 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
   cancel(): void {
     if (this.#work.closed) return;
     this.#work.unsubscribe();
-    this.#result.error(new CancelledError('the caller cancelled this request', { requestId: this.#requestId }));
+    this.#fail(new CancelledError('the caller cancelled this request', { requestId: this.#requestId }));
   }
 
   then<B = A, C = never>(

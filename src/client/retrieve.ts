@@ -44,8 +44,10 @@ class NotYet extends Error {
 
 type Outcome<A> = { readonly kind: 'result'; readonly value: A } | { readonly kind: 'size'; readonly bytes: number };
 
-/** What is known already: the answer of an earlier poll, or that the result is ready and how large it is. */
-export type KnownOutcome = { readonly response: TransportResponse } | { readonly bytes: number };
+/** What a session poll tells: the result is ready, and how large it is. */
+export interface KnownOutcome {
+  readonly bytes: number;
+}
 
 /**
  * Polls for the result of accepted work until there is one.
@@ -64,11 +66,7 @@ export function retrieve<A>(
 ): Observable<A> {
   const poll = new Poll(connection, work, format);
   const first: Observable<Outcome<A>> =
-    known === undefined
-      ? poll.next(true)
-      : 'response' in known
-        ? defer(() => of(poll.read(known.response))).pipe(poll.untilReady())
-        : of({ kind: 'size', bytes: known.bytes });
+    known === undefined ? poll.next(true) : of({ kind: 'size', bytes: known.bytes });
   return first.pipe(
     concatMap((outcome) =>
       outcome.kind === 'result'
@@ -119,11 +117,11 @@ class Poll<A> {
       });
     }).pipe(
       map((response) => this.read(response)),
-      this.untilReady(),
+      this.#untilReady(),
     );
   }
 
-  untilReady =
+  #untilReady =
     () =>
     (source: Observable<Outcome<A>>): Observable<Outcome<A>> =>
       source.pipe(
