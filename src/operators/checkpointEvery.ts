@@ -15,7 +15,7 @@ export interface CheckpointEveryOptions {
   readonly keepEvery?: number;
   /** When the service may drop those that are not kept: 3600 s to ten years. Default: never. */
   readonly ttlSeconds?: number;
-  /** How many of those that are not kept are left; older ones go to `remove`, once a newer one is saved. Default: all. */
+  /** How many of those that are not kept are left; older ones go to `remove`, once the step that brings a newer one is out. Default: all. */
   readonly keepLast?: number;
   /** Deletes a checkpoint, for `keepLast`: `(path) => rest.deleteCheckpointFromTinkerPath(path)`. Its failure ends the stream. */
   readonly remove?: (path: string) => ObservableInput<unknown>;
@@ -40,7 +40,7 @@ export interface CheckpointEveryOptions {
  * Stands before {@link train}. The save takes its turn right after its step's optimizer step, without draining the
  * pipeline, so a checkpoint holds exactly the step its name says. The path comes out as `checkpoint` of that step.
  * Batches are counted by their position in the data; where `train` accumulates several into a step, a mark among them
- * is carried out after that step. Errors and completion pass. Holds nothing, or one batch with `atEnd`.
+ * is carried out after that step. Several marks on one step make one checkpoint. Errors and completion pass. Holds nothing, or one batch with `atEnd`.
  *
  * @see metricsLog which records them, and resumeFrom
  */
@@ -64,7 +64,7 @@ export function checkpointEvery<S = unknown>({
   return (source) =>
     defer(() => {
       const passing: Checkpoint[] = [];
-      const saved = (checkpoint: Checkpoint) => {
+      const afterwards = (checkpoint: Checkpoint) => {
         passing.push(checkpoint);
         const old = passing.splice(0, Math.max(0, passing.length - keepLast!));
         const paths = old
@@ -80,7 +80,7 @@ export function checkpointEvery<S = unknown>({
           name,
           kept,
           ...(kept || ttlSeconds === undefined ? {} : { ttlSeconds }),
-          ...(kept || keepLast === undefined ? {} : { saved }),
+          ...(kept || keepLast === undefined ? {} : { afterwards }),
         };
         return { ...batch, marks: [...batch.marks, made] };
       };

@@ -1,8 +1,12 @@
 import {
   bufferCount,
+  concat,
+  concatMap,
   defer,
   finalize,
+  ignoreElements,
   map,
+  type Observable,
   type ObservableInput,
   of,
   type OperatorFunction,
@@ -95,6 +99,7 @@ export function train<S = SamplingClient>(
   options: TrainOptions,
 ): OperatorFunction<TrainingBatch<S>, Step> {
   const { ahead = 1, accumulate = 1, substeps = 1 } = options;
+  if (!(ahead >= 0)) throw new RangeError(`ahead must be >= 0, got ${ahead}`);
   if (!Number.isInteger(accumulate) || accumulate < 1) {
     throw new RangeError(`accumulate must be an integer >= 1, got ${accumulate}`);
   }
@@ -113,14 +118,19 @@ export function train<S = SamplingClient>(
         concatMapAhead(submitSteps(trainer, options, running), { ahead, delayError: true }),
         // A save is waited for here, where it keeps the steps in order but no later one from being submitted.
         concatMapAhead(
-          ({ step, checkpoint, evaluations }) =>
+          ({ checkpoint, ...submitted }): Observable<FinishedStep> =>
             checkpoint === undefined
-              ? of<FinishedStep>({ step, evaluations })
-              : checkpoint.pipe(map((saved): FinishedStep => ({ step: { ...step, checkpoint: saved }, evaluations }))),
+              ? of(submitted)
+              : checkpoint.pipe(map((saved) => ({ ...submitted, step: { ...submitted.step, checkpoint: saved } }))),
           { ahead: Infinity, delayError: true },
         ),
         withCycles(),
         carryEvaluations(),
+        concatMap(({ step, afterwards }) =>
+          step.checkpoint === undefined || afterwards === undefined
+            ? of(step)
+            : concat(of(step), defer(() => afterwards(step.checkpoint!)).pipe(ignoreElements())),
+        ),
         finalize(() => running.unsubscribe()),
       );
     });

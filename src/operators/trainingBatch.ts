@@ -11,9 +11,9 @@ export interface CheckpointMark {
   readonly name: (steps: number) => string;
   /** Whether it is kept for good; others may expire or be removed. */
   readonly kept: boolean;
-  readonly ttlSeconds?: number;
-  /** Run, and waited for, once the checkpoint is saved. */
-  readonly saved?: (checkpoint: Checkpoint) => ObservableInput<unknown>;
+  readonly ttlSeconds?: number | undefined;
+  /** Run, and waited for, once the step that brings the checkpoint is out, and so is in every log. */
+  readonly afterwards?: ((checkpoint: Checkpoint) => ObservableInput<unknown>) | undefined;
 }
 
 /** Says that the weights right after the step of the batch that carries it are to be evaluated. Made by `evaluateEvery`. */

@@ -1,11 +1,13 @@
-import { concatMap, Observable, type OperatorFunction, Subject } from 'rxjs';
+import { concatMap, type MonoTypeOperatorFunction, Observable, Subject } from 'rxjs';
 import { currentGate } from '../gate.js';
 import type { Evaluation, Step } from '../step.js';
+import type { CheckpointMark } from '../trainingBatch.js';
 import { Listener } from './listener.js';
 
 /** A step whose results and checkpoint are there, and the evaluations of its snapshot. */
 export interface FinishedStep {
   readonly step: Step;
+  readonly afterwards: CheckpointMark['afterwards'];
   readonly evaluations: readonly Observable<Evaluation>[];
 }
 
@@ -15,22 +17,23 @@ export interface FinishedStep {
  * While any is running the latest step is held back, so that there is always a step left to carry its result. Errors, of
  * an evaluation or of the source, are passed after the step held back.
  */
-export function carryEvaluations(): OperatorFunction<FinishedStep, Step> {
+export function carryEvaluations(): MonoTypeOperatorFunction<FinishedStep> {
   return (source) =>
     new Observable((subscriber) => {
       const gate = currentGate();
       const jobs = new Subject<Observable<Evaluation>>();
       let running = 0;
       let finished: Evaluation[] = [];
-      let held: Step | undefined;
+      let held: FinishedStep | undefined;
       let ended = false;
 
       const release = () => {
         if (held === undefined) return;
-        const step = finished.length === 0 ? held : { ...held, evaluations: finished };
+        const { step } = held;
+        const out = finished.length === 0 ? held : { ...held, step: { ...step, evaluations: finished } };
         held = undefined;
         finished = [];
-        subscriber.next(step);
+        subscriber.next(out);
       };
       const settle = () => {
         if (running > 0) return;
@@ -64,9 +67,10 @@ export function carryEvaluations(): OperatorFunction<FinishedStep, Step> {
           subscriber,
           gate,
           {
-            next: ({ step, evaluations }) => {
+            next: (arrived) => {
+              const { evaluations } = arrived;
               release();
-              held = step;
+              held = arrived;
               running += evaluations.length;
               for (const evaluation of evaluations) jobs.next(evaluation);
               settle();

@@ -1,13 +1,12 @@
 import {
   AsyncSubject,
   asyncScheduler,
+  concat,
   concatMap,
   defaultIfEmpty,
   defer,
-  endWith,
   forkJoin,
   from,
-  ignoreElements,
   last,
   map,
   type Observable,
@@ -29,6 +28,8 @@ import { underGate } from './underGate.js';
 export interface SubmittedStep {
   readonly step: Step;
   readonly checkpoint: Observable<Checkpoint> | undefined;
+  /** What is to be done once the step is out with its checkpoint. */
+  readonly afterwards: CheckpointMark['afterwards'];
   readonly evaluations: readonly Observable<Evaluation>[];
 }
 
@@ -63,7 +64,7 @@ export function submitSteps<S>(
   };
 
   const save = (mark: CheckpointMark, steps: number, batches: number): Observable<Checkpoint> => {
-    const { kind, kept, ttlSeconds, saved } = mark;
+    const { kind, kept, ttlSeconds } = mark;
     const name = mark.name(steps);
     const ttl = ttlSeconds === undefined ? {} : { ttlSeconds };
     const paths: Record<string, Observable<string>> = {};
@@ -76,10 +77,9 @@ export function submitSteps<S>(
       paths['samplerPath'] = start(trainer.saveWeightsForSampler(name, ttl)).pipe(map(({ path }) => path));
     }
     return forkJoin(paths).pipe(
-      concatMap((found) => {
+      map((found): Checkpoint => {
         const expires = ttlSeconds === undefined ? {} : { expiresAtMs: scheduler.now() + ttlSeconds * 1000 };
-        const checkpoint: Checkpoint = { name, steps, batches, ...found, kept, ...expires };
-        return saved === undefined ? [checkpoint] : from(saved(checkpoint)).pipe(ignoreElements(), endWith(checkpoint));
+        return { name, steps, batches, ...found, kept, ...expires };
       }),
     );
   };
@@ -127,12 +127,11 @@ export function submitSteps<S>(
       }
     }
     const marks = group.flatMap((batch) => batch.marks);
-    let checkpoint: Observable<Checkpoint> | undefined;
-    const evaluations: Observable<Evaluation>[] = [];
-    for (const mark of marks) {
-      if (mark.type === 'checkpoint') checkpoint = save(mark, index + 1, batches);
-      else evaluations.push(evaluate(mark, { index, steps: index + 1 }));
-    }
+    const mark = joinMarks(marks.filter((each) => each.type === 'checkpoint'));
+    const checkpoint = mark && save(mark, index + 1, batches);
+    // Of the batches of one step, each may carry the same evaluation: the weights are the same.
+    const evaluators = new Map(marks.flatMap((each) => (each.type === 'evaluation' ? [[each.evaluate, each]] : [])));
+    const evaluations = Array.from(evaluators.values(), (each) => evaluate(each, { index, steps: index + 1 }));
 
     return forkJoin([forkJoin(passes), forkJoin(updates)]).pipe(
       map(([outputs, updated]) => {
@@ -154,9 +153,27 @@ export function submitSteps<S>(
           durationMs: scheduler.now() - startedMs,
           ...(options.keepOutputs === true ? { outputs: output.lossFnOutputs } : {}),
         };
-        return { step, checkpoint, evaluations };
+        return { step, checkpoint, afterwards: mark?.afterwards, evaluations };
       }),
     );
+  };
+}
+
+/** Several checkpoints wanted after one step are one, which holds what any of them wants, as long as any wants it. */
+function joinMarks(marks: readonly CheckpointMark[]): CheckpointMark | undefined {
+  const [first, ...others] = marks;
+  if (first === undefined || others.length === 0) return first;
+  const kinds = new Set(marks.map(({ kind }) => kind));
+  const kept = marks.some((mark) => mark.kept);
+  const lives = marks.map(({ ttlSeconds = Infinity }) => ttlSeconds);
+  const ttlSeconds = Math.max(...lives);
+  const actions = [...new Set(marks.flatMap(({ afterwards }) => afterwards ?? []))];
+  return {
+    ...first,
+    kind: kinds.size === 1 ? first.kind : 'both',
+    kept,
+    ...(ttlSeconds === Infinity ? { ttlSeconds: undefined } : { ttlSeconds }),
+    afterwards: kept ? undefined : (checkpoint) => concat(...actions.map((action) => from(action(checkpoint)))),
   };
 }
 
