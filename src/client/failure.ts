@@ -44,8 +44,9 @@ export function meaningOf(error: unknown, use: Use): Meaning {
   if (status === 429 && use === 'sample') return 'throttle';
   if (status === 410 && use === 'poll') return 'resubmit';
   if (status === 400 && body === '') return 'proxy';
-  if (headers['x-should-retry'] === 'false') return 'fatal';
-  if (headers['x-should-retry'] === 'true') return 'backoff';
+  // The header speaks of sending a request again; a poll only asks how the work is going.
+  if (use !== 'poll' && headers['x-should-retry'] === 'false') return 'fatal';
+  if (use !== 'poll' && headers['x-should-retry'] === 'true') return 'backoff';
   if (status === 400 && use === 'poll' && !(error instanceof UnsupportedVersionError)) return 'doubtful';
   if (use === 'poll' && (status === 408 || status >= 500)) return 'again';
   return status === 408 || status === 409 || status === 429 || status >= 500 ? 'backoff' : 'fatal';

@@ -108,11 +108,13 @@ class Poll<A> {
   next(allowMetadataOnly: boolean): Observable<Outcome<A>> {
     return defer(() => {
       this.#askedMs = this.connection.scheduler.now();
+      const headers = this.#headers();
+      this.#iteration++;
       return this.connection.attempt({
         path: 'retrieve_future',
         lane: 'polls',
         json: { request_id: this.work.requestId, allow_metadata_only: allowMetadataOnly },
-        headers: this.#headers(),
+        headers,
         timeoutMs: POLL_TIMEOUT_MS,
       });
     }).pipe(
@@ -127,7 +129,6 @@ class Poll<A> {
       source.pipe(
         retry({
           delay: (error: unknown) => {
-            this.#iteration++;
             const delayMs = error instanceof NotYet ? error.delayMs : this.#delayAfter(error);
             return delayMs === undefined
               ? throwError(() => this.#named(error))
