@@ -98,6 +98,11 @@ export class LocalTinker {
     return this.#apiKey;
   }
 
+  /** The names of the models that can be trained and sampled. */
+  get baseModels(): readonly string[] {
+    return this.#service.engine.baseModels.map(({ name }) => name);
+  }
+
   /** Flags, clock, latency, faults, quotas and pauses, to be turned while the service runs. */
   get dials(): Dials {
     return this.#service.dials;

@@ -12,7 +12,7 @@ interface Trained {
   readonly session: string;
   readonly model: string;
   readonly caller: LocalCaller;
-  next(): number;
+  readonly next: () => number;
 }
 
 async function trained(caller: LocalCaller, steps = 1): Promise<Trained> {

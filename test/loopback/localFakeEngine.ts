@@ -25,6 +25,9 @@ export class FakeEngine implements EnginePort {
   readonly baseModels = [
     { name: 'fake/model', contextLength: 64, vocabularySize: 264, parameters: 1, layers: 1, width: 1 },
   ];
+  /** @param floats how many numbers a checkpoint holds; all of them are the number of optimizer steps. */
+  constructor(private readonly floats = 2) {}
+
   /** Everything that ran, in order: `forward_backward m`, `optim_step m`, `sample s`, … */
   readonly log: string[] = [];
   readonly models = new Map<string, FakeModel>();
@@ -70,7 +73,9 @@ export class FakeEngine implements EnginePort {
       return { logprobs: { dtype: 'float32' as const, data: values, shape: [values.length] } };
     });
     if (typeof loss === 'string') return { outputs, metrics: { 'loss:sum': data.length } };
-    const results = await Promise.all(data.map(({ inputs }, index) => loss(outputs[index]!.logprobs, inputs, index)));
+    const results = await Promise.all(
+      data.map(async ({ inputs }, index) => loss(outputs[index]!.logprobs, inputs, index)),
+    );
     return { outputs, metrics: { 'loss:sum': results.reduce((sum, result) => sum + result.loss, 0) } };
   }
 
@@ -87,7 +92,9 @@ export class FakeEngine implements EnginePort {
     await this.#gate;
     const { baseModel, lora, step } = this.#model(modelId);
     this.log.push(`export ${step}`);
-    const tensor = () => ({ 'model.layers.0.q_proj.lora_A.weight': { shape: [2], data: Float32Array.of(step, 0.1) } });
+    const tensor = () => ({
+      'model.layers.0.q_proj.lora_A.weight': { shape: [this.floats], data: new Float32Array(this.floats).fill(step) },
+    });
     const state = { baseModel, lora, step, weights: tensor() };
     return optimizer ? { ...state, optimizer: { m: tensor(), v: tensor() } } : state;
   }

@@ -1,5 +1,6 @@
 import type { SessionStatus, UserMetadata } from '../../wire/index.js';
 import { HttpError } from '../http/httpError.js';
+import { distinctTimes } from '../store/distinctTimes.js';
 import type { JsonRecords } from '../store/jsonRecords.js';
 
 /** A session as it is kept on disk. */
@@ -37,10 +38,12 @@ export type NewSession = Pick<SessionRecord, 'tags' | 'sdkVersion' | 'projectId'
 export class Sessions {
   readonly #options: SessionsOptions;
   readonly #lastSeen = new Map<string, number>();
+  readonly #times: () => number;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
+    this.#times = distinctTimes(options.now);
     for (const { sessionId, status } of options.records.values()) {
       if (status.type === 'active') this.#lastSeen.set(sessionId, options.now());
     }
@@ -54,7 +57,7 @@ export class Sessions {
     const record: SessionRecord = {
       version: 1,
       sessionId: this.#options.newId(),
-      createdAt: new Date(this.#options.now()).toISOString(),
+      createdAt: new Date(this.#times()).toISOString(),
       status: { type: 'active' },
       ...session,
     };

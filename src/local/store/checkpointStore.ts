@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parseTinkerPath, type CheckpointType, type UserMetadata } from '../../wire/index.js';
 import { UserError } from '../queue/failure.js';
 import { writeAtomically } from './atomicFile.js';
+import { distinctTimes } from './distinctTimes.js';
 import { FOLDER_BY_TYPE, tinkerPath, type Manifest, type ManifestFile, type WeightsInfo } from './manifest.js';
 import { Mutex } from './mutex.js';
 import { checkName, folderOf } from './names.js';
@@ -24,12 +25,14 @@ export interface NewCheckpoint {
 export class CheckpointStore {
   readonly #root: string;
   readonly #now: () => number;
+  readonly #times: () => number;
   readonly #byPath: Map<string, Manifest>;
   readonly #mutex = new Mutex();
 
   private constructor(root: string, now: () => number, manifests: readonly Manifest[]) {
     this.#root = root;
     this.#now = now;
+    this.#times = distinctTimes(now);
     this.#byPath = new Map(manifests.map((manifest) => [tinkerPath(manifest), manifest]));
   }
 
@@ -75,7 +78,7 @@ export class CheckpointStore {
       const files = await Promise.all(
         Array.from(checkpoint.files, ([file, content]) => writeContent(folder, file, content)),
       );
-      const created = this.#now();
+      const created = this.#times();
       return this.#commit({
         version: 1,
         runId,
@@ -102,7 +105,7 @@ export class CheckpointStore {
         await link(join(from, stored), join(to, stored)).catch(() => copyFile(join(from, stored), join(to, stored)));
       }
       const { expiresAt: _, ...rest } = copy;
-      const created = this.#now();
+      const created = this.#times();
       return this.#commit({
         ...rest,
         public: false,
