@@ -1,4 +1,4 @@
-import { VirtualAction, VirtualTimeScheduler, type Observable } from 'rxjs';
+import { Subscription, type Observable, type SchedulerAction, type SchedulerLike } from 'rxjs';
 
 const A_YEAR_MS = 365 * 24 * 3_600_000;
 
@@ -18,22 +18,33 @@ const A_YEAR_MS = 365 * 24 * 3_600_000;
  * clock.now(); // 20000: the model took ten seconds, and so did the step
  * ```
  */
-export class VirtualClock extends VirtualTimeScheduler {
-  constructor() {
-    super(VirtualAction, 0);
+export class VirtualClock implements SchedulerLike {
+  readonly #alarms = new Alarms();
+  #nowMs = 0;
+  #set = 0;
+
+  now(): number {
+    return this.#nowMs;
+  }
+
+  schedule<T>(work: (this: SchedulerAction<T>, state?: T) => void, delay = 0, state?: T): Subscription {
+    return new ClockAction(work, (action, delayMs, next) => this.#alarm(action, delayMs, next)).schedule(state, delay);
   }
 
   /** Runs what is due up to and including the given time, then stands there. @throws RangeError for a time in the past. */
   advanceTo(timeMs: number): void {
-    if (!(timeMs >= this.frame)) throw new RangeError(`the clock stands at ${this.frame} ms, past ${timeMs} ms`);
-    this.maxFrames = timeMs;
-    this.flush();
-    this.frame = timeMs;
+    if (!(timeMs >= this.#nowMs)) throw new RangeError(`the clock stands at ${this.#nowMs} ms, past ${timeMs} ms`);
+    for (let next = this.#alarms.first; next !== undefined && next.atMs <= timeMs; next = this.#alarms.first) {
+      this.#alarms.removeFirst();
+      this.#nowMs = next.atMs;
+      next.ring();
+    }
+    this.#nowMs = timeMs;
   }
 
   /** Runs what is due within the given time from now. */
   advanceBy(durationMs: number): void {
-    this.advanceTo(this.frame + durationMs);
+    this.advanceTo(this.#nowMs + durationMs);
   }
 
   /**
@@ -52,7 +63,7 @@ export class VirtualClock extends VirtualTimeScheduler {
   reject(future: Observable<unknown>): unknown {
     const outcome = this.#settle(future);
     if ('error' in outcome) return outcome.error;
-    throw new Error(`the future was to fail, and did not: it settled at ${this.frame} ms`);
+    throw new Error(`the future was to fail, and did not: it settled at ${this.#nowMs} ms`);
   }
 
   #settle<A>(future: Observable<A>): { readonly value: A } | { readonly error: unknown } {
@@ -63,16 +74,92 @@ export class VirtualClock extends VirtualTimeScheduler {
       error: (error: unknown) => (outcome = { error }),
       complete: () => (outcome = last ?? { error: new Error('the future completed without a result') }),
     });
-    const untilMs = this.frame + A_YEAR_MS;
+    const untilMs = this.#nowMs + A_YEAR_MS;
     while (outcome === undefined) {
       // Moment by moment, so that the clock stops where the future settles.
-      const next = this.actions[0];
-      if (next === undefined || next.delay > untilMs) break;
-      this.advanceTo(Math.max(next.delay, this.frame));
+      const next = this.#alarms.first;
+      if (next === undefined || next.atMs > untilMs) break;
+      this.advanceTo(next.atMs);
     }
     subscription.unsubscribe();
     if (outcome === undefined)
-      throw new Error(`at ${this.frame} ms the future has not settled, and nothing will settle it`);
+      throw new Error(`at ${this.#nowMs} ms the future has not settled, and nothing will settle it`);
     return outcome;
   }
+
+  #alarm(action: Subscription, delayMs: number, ring: () => void): void {
+    const alarm = { atMs: this.#nowMs + Math.max(0, delayMs), order: this.#set++, action, ring };
+    if (Number.isFinite(alarm.atMs)) this.#alarms.add(alarm);
+  }
 }
+
+/** Work that is due at a time; what it is handed as `this` can put it off again. */
+class ClockAction<T> extends Subscription implements SchedulerAction<T> {
+  readonly #work: (this: SchedulerAction<T>, state?: T) => void;
+  readonly #alarm: (action: Subscription, delayMs: number, ring: () => void) => void;
+  #round = 0;
+
+  constructor(
+    work: (this: SchedulerAction<T>, state?: T) => void,
+    alarm: (action: Subscription, delayMs: number, ring: () => void) => void,
+  ) {
+    super();
+    this.#work = work;
+    this.#alarm = alarm;
+  }
+
+  schedule(state?: T, delay = 0): Subscription {
+    if (this.closed) return this;
+    const round = ++this.#round;
+    this.#alarm(this, delay, () => {
+      this.#work.call(this, state);
+      // Work that was not put off again is over.
+      if (this.#round === round) this.unsubscribe();
+    });
+    return this;
+  }
+}
+
+interface Alarm {
+  readonly atMs: number;
+  readonly order: number;
+  readonly action: Subscription;
+  readonly ring: () => void;
+}
+
+/** A heap of alarms, the next one on top; those called off stay until they come up. */
+class Alarms {
+  readonly #heap: Alarm[] = [];
+
+  /** The next alarm that still matters. */
+  get first(): Alarm | undefined {
+    while (this.#heap[0]?.action.closed) this.removeFirst();
+    return this.#heap[0];
+  }
+
+  add(alarm: Alarm): void {
+    let at = this.#heap.push(alarm) - 1;
+    for (let parent = (at - 1) >> 1; at > 0 && isBefore(alarm, this.#heap[parent]!); parent = (at - 1) >> 1) {
+      this.#heap[at] = this.#heap[parent]!;
+      at = parent;
+    }
+    this.#heap[at] = alarm;
+  }
+
+  removeFirst(): void {
+    const last = this.#heap.pop()!;
+    const { length } = this.#heap;
+    if (length === 0) return;
+    let at = 0;
+    for (let child = 1; child < length; child = 2 * at + 1) {
+      if (child + 1 < length && isBefore(this.#heap[child + 1]!, this.#heap[child]!)) child++;
+      if (!isBefore(this.#heap[child]!, last)) break;
+      this.#heap[at] = this.#heap[child]!;
+      at = child;
+    }
+    this.#heap[at] = last;
+  }
+}
+
+const isBefore = (one: Alarm, other: Alarm): boolean =>
+  one.atMs < other.atMs || (one.atMs === other.atMs && one.order < other.order);

@@ -53,7 +53,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     const seqId = request.json['sampling_session_seq_id'];
     if (seqId === undefined) return saved(request, promises, 'sampler_weights');
     return promises.accept(turnId(request), request, () =>
-      json({ sampling_session_id: `session-1:sample:${String(seqId)}` }),
+      json({ sampling_session_id: `session-1:sample:${Number(seqId)}` }),
     );
   },
   load_weights: (request, promises) => {

@@ -33,7 +33,7 @@ export interface FakeTransport {
   /** The same as a stream, from the first request on, for marble diagrams. */
   readonly requests$: Observable<FakeRequest>;
   /** The requests to one path. */
-  to(path: string): readonly FakeRequest[];
+  readonly to: (path: string) => readonly FakeRequest[];
   /** Options that make a client talk to this fake, by this clock, without chance: `new ServiceClient(fake.clientOptions)`. */
   readonly clientOptions: {
     readonly apiKey: string;

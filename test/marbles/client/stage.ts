@@ -20,9 +20,9 @@ export interface Stage {
   readonly fake: FakeTransport;
   readonly service: ServiceClient;
   readonly events: readonly TinkerEvent[];
-  eventsOf<T extends TinkerEvent['type']>(type: T): readonly Extract<TinkerEvent, { type: T }>[];
-  trainer(): TrainingClient;
-  sampler(options?: Parameters<ServiceClient['createSamplingClient']>[0]): SamplingClient;
+  readonly eventsOf: <T extends TinkerEvent['type']>(type: T) => readonly Extract<TinkerEvent, { type: T }>[];
+  readonly trainer: () => TrainingClient;
+  readonly sampler: (options?: Parameters<ServiceClient['createSamplingClient']>[0]) => SamplingClient;
 }
 
 /** A client, a fake service and a virtual clock for both. */
