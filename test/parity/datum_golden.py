@@ -1,7 +1,7 @@
 """Records datums, losses and learning rates of the public tinker-cookbook, for test/parity/datums.test.ts.
 
 Needs (by hand, not in CI: torch is large):
-    pip install torch tinker transformers termcolor numpy pillow
+    pip install torch tinker transformers termcolor numpy pillow chz blobfile datasets
     pip download --no-deps tinker-cookbook==0.5.8 && unzip tinker_cookbook-*.whl -d COOKBOOK
 Run:
     PYTHONPATH=COOKBOOK python test/parity/datum_golden.py
