@@ -126,11 +126,19 @@ export class Connection {
 
   /** One try: the response if it is a success, else one of this library's errors. */
   attempt(call: Call, idempotencyKey?: string): Observable<TransportResponse> {
-    if (this.#closed && call.lane !== 'telemetry') return throwError(() => new ClosedError('the client is closed'));
-    const current = this.#tokens.current();
-    return current === undefined
-      ? this.#tokens.token().pipe(concatMap((token) => this.#exchange(call, token, idempotencyKey)))
-      : this.#exchange(call, current, idempotencyKey);
+    return new Observable((subscriber) => {
+      // Asked for by each try: while one waits to be sent again, the token may change and the client may be closed.
+      if (this.#closed && call.lane !== 'telemetry') {
+        subscriber.error(new ClosedError('the client is closed'));
+        return;
+      }
+      const current = this.#tokens.current();
+      const answer =
+        current === undefined
+          ? this.#tokens.token().pipe(concatMap((token) => this.#exchange(call, token, idempotencyKey)))
+          : this.#exchange(call, current, idempotencyKey);
+      subscriber.add(answer.subscribe(subscriber));
+    });
   }
 
   /**
@@ -216,12 +224,15 @@ export class Connection {
     const exchange = credential.token().pipe(
       concatMap((token) => {
         const call: Call = { path: 'auth/token', lane: 'session' };
-        return this.#exchange(call, token, this.uuid()).pipe(resend(this, call.path));
+        return this.#exchange(call, token, this.uuid());
       }),
-      decodeJson(AuthTokenResponse, 'auth/token'),
-      map(({ jwt }) => jwt),
     );
-    this.#tokens = new JwtTokenSource(exchange, this.scheduler);
+    const read = (response: Observable<TransportResponse>): Observable<string> =>
+      response.pipe(
+        decodeJson(AuthTokenResponse, 'auth/token'),
+        map(({ jwt }) => jwt),
+      );
+    this.#tokens = new JwtTokenSource(read(exchange), read(exchange.pipe(resend(this, 'auth/token'))), this.scheduler);
   }
 
   #toRequest(call: Call, token: string, idempotencyKey: string | undefined, timeoutMs: number): TransportRequest {

@@ -51,6 +51,7 @@ export type TinkerEvent = At &
     | {
         readonly type: 'request-retry';
         readonly path: string;
+        /** How many tries have failed so far. */
         readonly attempt: number;
         readonly delayMs: number;
         readonly error: TinkerError;

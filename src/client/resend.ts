@@ -8,6 +8,7 @@ import { meaningOf, type Use } from './failure.js';
 const LONGEST_WAIT_MS = 30_000;
 const GIVE_UP_AFTER_MS = 5 * 60_000;
 const MOST_PROXY_REFUSALS = 16;
+const PROXY_WAIT_MS = 1000;
 
 /** 1 s, 2 s, 4 s, … up to 30 s. */
 export const backoffMs = (failures: number): number => Math.min(1000 * 2 ** failures, LONGEST_WAIT_MS);
@@ -18,17 +19,19 @@ export const delayFor = (error: unknown, failures: number, nowMs: number): numbe
 
 /**
  * Subscribes again after each passing failure: after the server's own delay or 1, 2, 4 … 30 seconds, for five minutes
- * in all; during a billing pause every five seconds, for as long as the service allows. Other failures pass through.
+ * in all; after a proxy's empty refusal every second, sixteen times; during a billing pause every five seconds, for as
+ * long as the service allows. Other failures pass through.
  */
 export function resend<T>(connection: Connection, path: string, use: Use = 'send'): MonoTypeOperatorFunction<T> {
   return (source) =>
     defer(() => {
       const startedMs = connection.scheduler.now();
+      let attempts = 0;
       let failures = 0;
       let refusals = 0;
       let billedMs = 0;
       const again = (error: TinkerError, delayMs: number): Observable<unknown> => {
-        connection.events.emit({ type: 'request-retry', path, attempt: failures + 1, delayMs, error });
+        connection.events.emit({ type: 'request-retry', path, attempt: ++attempts, delayMs, error });
         return timer(delayMs, connection.scheduler);
       };
       return source.pipe(
@@ -41,8 +44,9 @@ export function resend<T>(connection: Connection, path: string, use: Use = 'send
                 billedMs += BILLING_RETRY_MS;
                 return timer(BILLING_RETRY_MS, connection.scheduler);
               case 'proxy':
+                // A new connection is the cure, not time; the waits of other failures would use up the five minutes.
                 if (++refusals > MOST_PROXY_REFUSALS) return throwError(() => error);
-                break;
+                return again(error, PROXY_WAIT_MS);
               case 'backoff':
               case 'again':
                 break;

@@ -134,17 +134,22 @@ function expiryMs(jwt: string): number | undefined {
  * Exchanges the credential for a short-lived JWT: refreshed in the background five minutes before it expires, and on
  * demand when a minute or less is left; one refresh at a time. A failed refresh falls back to the token at hand; a
  * failed first exchange is the user's error, as it is.
+ *
+ * While the token at hand is good, a refresh is tried once: requests that wait for it would otherwise wait until the
+ * token is good no more. Without a good one it is tried for as long as anything else is.
  */
 export class JwtTokenSource implements TokenSource {
   #jwt: string | undefined;
   #background: Subscription | undefined;
   readonly #fetch: Observable<string>;
 
+  /** `exchange` asks once for a token; `patientExchange` asks until it gets one or gives up. */
   constructor(
     exchange: Observable<string>,
+    patientExchange: Observable<string>,
     readonly scheduler: SchedulerLike,
   ) {
-    this.#fetch = exchange.pipe(
+    this.#fetch = defer(() => (this.#leftMs > 0 ? exchange : patientExchange)).pipe(
       tap((jwt) => {
         this.#jwt = jwt;
       }),
@@ -153,8 +158,12 @@ export class JwtTokenSource implements TokenSource {
   }
 
   current(): string | undefined {
-    const jwt = this.#jwt;
-    return jwt !== undefined && (expiryMs(jwt) ?? 0) - this.scheduler.now() > REFRESH_ON_DEMAND_MS ? jwt : undefined;
+    return this.#leftMs > REFRESH_ON_DEMAND_MS ? this.#jwt : undefined;
+  }
+
+  /** How long the token at hand is still good. */
+  get #leftMs(): number {
+    return ((this.#jwt === undefined ? undefined : expiryMs(this.#jwt)) ?? 0) - this.scheduler.now();
   }
 
   token(): Observable<string> {
