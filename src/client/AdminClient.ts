@@ -56,4 +56,5 @@ export class AdminClient extends RestCaller {
   }
 }
 
-const isoTime = (time: string | Date): string => (typeof time === 'string' ? time : time.toISOString());
+const isoTime = (time: string | Date): string =>
+  typeof time === 'string' ? time : time.toISOString().replace('.000Z', 'Z');

@@ -223,7 +223,7 @@ export class Connection {
         : this.#options.credential;
     const exchange = credential.token().pipe(
       concatMap((token) => {
-        const call: Call = { path: 'auth/token', lane: 'session' };
+        const call: Call = { path: 'auth/token', lane: 'session', json: {} };
         return this.#exchange(call, token, this.uuid());
       }),
     );
@@ -254,10 +254,9 @@ export class Connection {
       headers['content-type'] ??= PROTOBUF;
       return { ...request, body: call.protobuf };
     }
+    if (request.method !== 'GET') headers['content-type'] = 'application/json';
     const text = call.jsonText ?? (call.json === undefined ? undefined : JSON.stringify(call.json));
-    if (text === undefined) return request;
-    headers['content-type'] = 'application/json';
-    return { ...request, body: text };
+    return text === undefined ? request : { ...request, body: text };
   }
 
   #noteDeprecation({ headers }: TransportResponse, path: string): void {

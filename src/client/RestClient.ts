@@ -21,7 +21,7 @@ import { CopyWeightsRequest, CopyWeightsResponse, WeightsInfoRequest, WeightsInf
 import { RequestFailedError } from './errors.js';
 import { defined, prepare } from './prepare.js';
 import { RestCaller } from './RestCaller.js';
-import { withQuery } from './restQuery.js';
+import { segments, withQuery } from './restQuery.js';
 import type { TinkerFuture } from './TinkerFuture.js';
 
 /** Whose things to look at. */
@@ -227,11 +227,7 @@ export class RestClient extends RestCaller {
   }
 
   getSampler(samplerId: string): TinkerFuture<GetSamplerResponse> {
-    return this.ask(
-      'get_sampler',
-      { method: 'GET', path: `samplers/${encodeURIComponent(samplerId)}` },
-      GetSamplerResponse,
-    );
+    return this.ask('get_sampler', { method: 'GET', path: `samplers/${segments(samplerId)}` }, GetSamplerResponse);
   }
 
   /** Who the credential belongs to, where the service works with JWTs. */
@@ -284,9 +280,3 @@ function checkpointPath(path: string): string {
   const { trainingRunId, checkpointId } = parseTinkerPath(path);
   return `${runPath(trainingRunId)}/checkpoints/${segments(checkpointId)}`;
 }
-/** Ids hold colons, which may stay; slashes part segments. */
-const segments = (id: string): string =>
-  id
-    .split('/')
-    .map((part) => encodeURIComponent(part).replaceAll('%3A', ':'))
-    .join('/');

@@ -28,6 +28,7 @@ import { defined, prepare } from './prepare.js';
 import { Progress } from './Progress.js';
 import type { ResultFormat } from './retrieve.js';
 import { attachSequenceIds, checkHonoured, padPromptLogprobs } from './sampleChecks.js';
+import { segments } from './restQuery.js';
 import { openSharedSession, toSamplerHandle } from './samplerHandle.js';
 import type { OpenSession } from './Session.js';
 import { SessionPoller } from './SessionPoller.js';
@@ -171,7 +172,7 @@ export class SamplingClient {
 
   /** The name of the model this sampler is based on. */
   getBaseModel(): TinkerFuture<string> {
-    const path = `samplers/${encodeURIComponent(this.samplingSessionId)}`;
+    const path = `samplers/${segments(this.samplingSessionId)}`;
     return this.#lifecycle.start(() =>
       this.#session.connection
         .call({ method: 'GET', path, lane: 'rest' }, GetSamplerResponse)

@@ -27,6 +27,7 @@ import {
 import { Budget } from './Budget.js';
 import { decodeJson, once, type Connection } from './Connection.js';
 import { GoneError, NotFoundError, type TinkerError } from './errors.js';
+import { segments } from './restQuery.js';
 import { SampleDispatcher } from './SampleDispatcher.js';
 import { WireFormat } from './WireFormat.js';
 
@@ -72,19 +73,17 @@ export class Session {
     const opened = this.#opened;
     if (opened === undefined) return EMPTY;
     const json = FinishSessionRequest.encode({ reason: { type: status }, ...(detail === undefined ? {} : { detail }) });
-    return this.connection
-      .send({ path: `sessions/${encodeURIComponent(opened.id)}/finish`, lane: 'session', json })
-      .pipe(
-        catchError((error: unknown) => {
-          if (error instanceof NotFoundError || error instanceof GoneError) return EMPTY;
-          throw error;
-        }),
-        takeUntil(timer(FINISH_TIMEOUT_MS, this.connection.scheduler)),
-        tap({
-          complete: () => this.connection.events.emit({ type: 'session-finished', sessionId: opened.id, status }),
-        }),
-        ignoreElements(),
-      );
+    return this.connection.send({ path: `sessions/${segments(opened.id)}/finish`, lane: 'session', json }).pipe(
+      catchError((error: unknown) => {
+        if (error instanceof NotFoundError || error instanceof GoneError) return EMPTY;
+        throw error;
+      }),
+      takeUntil(timer(FINISH_TIMEOUT_MS, this.connection.scheduler)),
+      tap({
+        complete: () => this.connection.events.emit({ type: 'session-finished', sessionId: opened.id, status }),
+      }),
+      ignoreElements(),
+    );
   }
 
   /** Ends heartbeats and everything else that runs beside the calls. */
@@ -140,12 +139,15 @@ export class Session {
       return interval(HEARTBEAT_MS, connection.scheduler).pipe(
         exhaustMap(() =>
           connection
-            .attempt({
-              path: 'session_heartbeat',
-              lane: 'session',
-              json: SessionHeartbeatRequest.encode({ sessionId, type: 'session_heartbeat' }),
-              timeoutMs: HEARTBEAT_TIMEOUT_MS,
-            })
+            .attempt(
+              {
+                path: 'session_heartbeat',
+                lane: 'session',
+                json: SessionHeartbeatRequest.encode({ sessionId, type: 'session_heartbeat' }),
+                timeoutMs: HEARTBEAT_TIMEOUT_MS,
+              },
+              connection.uuid(),
+            )
             .pipe(
               tap(() => (lastMs = connection.scheduler.now())),
               catchError((error: TinkerError) => {

@@ -132,7 +132,10 @@ export class SessionPoller {
       retrievedRequestIds: reported,
     });
     return this.connection
-      .attempt({ path: 'retrieve_futures', lane: 'sessionPolls', json, timeoutMs: POLL_TIMEOUT_MS })
+      .attempt(
+        { path: 'retrieve_futures', lane: 'sessionPolls', json, timeoutMs: POLL_TIMEOUT_MS },
+        this.connection.uuid(),
+      )
       .pipe(
         decodeJson(FuturesRetrieveResponse, 'retrieve_futures'),
         map(({ completions, cursor }) => {
@@ -186,13 +189,16 @@ export class SessionPoller {
     if (this.connection.scheduler.now() - this.#progressMs < QUIET_MS) return;
     const [requestId, { sinceMs }] = oldest;
     this.#peek = this.connection
-      .attempt({
-        path: 'retrieve_future',
-        lane: 'polls',
-        json: { request_id: requestId, allow_metadata_only: true },
-        headers: { accept: 'application/x-protobuf', 'x-tinker-request-type': 'Sample' },
-        timeoutMs: POLL_TIMEOUT_MS,
-      })
+      .attempt(
+        {
+          path: 'retrieve_future',
+          lane: 'polls',
+          json: { request_id: requestId, allow_metadata_only: true },
+          headers: { accept: 'application/x-protobuf', 'x-tinker-request-type': 'Sample' },
+          timeoutMs: POLL_TIMEOUT_MS,
+        },
+        this.connection.uuid(),
+      )
       .pipe(concatMap((response) => of(parseBody(response))))
       .subscribe({
         next: (body) => this.#sayQueue(requestId, sinceMs, body),

@@ -34,7 +34,7 @@ import {
 import { toChunks, type Chunk } from './chunks.js';
 import { combineOutputs } from './combineOutputs.js';
 import type { Call } from './Connection.js';
-import { checkpointConsoleUrl, trainingRunConsoleUrl } from './consoleUrls.js';
+import { checkpointConsoleUrl, playgroundUrl, trainingRunConsoleUrl } from './consoleUrls.js';
 import {
   backwardData,
   checkLossInputs,
@@ -78,10 +78,18 @@ export interface LoadOptions {
   /** A token of the owner, to load weights of somebody else. */
   readonly weightsAccessToken?: string;
 }
-export interface SavedWeights {
-  readonly path: string;
+/** Where weights were saved. */
+export class SavedWeights {
+  constructor(readonly path: string) {}
+
   /** The page of this checkpoint in the hosted service's console. */
-  readonly consoleUrl: string;
+  get consoleUrl(): string {
+    return checkpointConsoleUrl(this.path);
+  }
+  /** The console's playground with this checkpoint. */
+  get playgroundUrl(): string {
+    return playgroundUrl(this.path);
+  }
 }
 
 const FORWARD_BACKWARD: ResultFormat<ForwardBackwardOutput> = {
@@ -200,6 +208,8 @@ export class TrainingClient {
             seqId,
             samplingSessionSeqId: this.#samplers.nextSeqId(),
           }),
+        // Making the request takes a number, so it is made once, when it is sent.
+        check: () => {},
         format: { json: SaveWeightsForSamplerResponse },
       },
       ({ samplingSessionId }) => {
@@ -238,7 +248,9 @@ export class TrainingClient {
   getInfo(): TinkerFuture<GetInfoResponse> {
     const json = GetInfoRequest.encode({ modelId: this.modelId, type: 'get_info' });
     return this.#lifecycle.start(() =>
-      this.#session.connection.call({ path: 'get_info', lane: 'training', json }, GetInfoResponse),
+      this.#session.connection
+        .call({ path: 'get_info', lane: 'training', json }, GetInfoResponse)
+        .pipe(map(withoutTokenizerSuffix)),
     );
   }
 
@@ -410,7 +422,7 @@ export class TrainingClient {
       },
       ({ path: saved }) => {
         if (saved === undefined) throw new APIResponseValidationError(`${path} answered no path`);
-        return savedWeights(saved);
+        return new SavedWeights(saved);
       },
     );
   }
@@ -421,15 +433,17 @@ export class TrainingClient {
       readonly requestType: RequestType;
       readonly path: string;
       readonly json: (seqId: number) => Json;
+      /** Refuses bad input at the call. Default: makes the request once, without sending it. */
+      readonly check?: () => void;
       readonly format: ResultFormat<A>;
       readonly onResult?: (result: A, seqId: number) => void;
     },
     convert: (result: A) => B = (result) => result as unknown as B,
   ): TinkerFuture<B> {
-    const { requestType, path, json, format, onResult } = operation;
+    const { requestType, path, json, format, onResult, check = () => json(1) } = operation;
     const { connection } = this.#session;
     return this.#lifecycle.start((progress) => {
-      json(this.#lastSeqId + 1);
+      check();
       return this.#turns.take((release) => {
         const seqId = this.#nextSeqId();
         const submission: Submission = {
@@ -455,13 +469,12 @@ export class TrainingClient {
   }
 }
 
-const savedWeights = (path: string): SavedWeights => ({
-  path,
-  // Only a path of the usual form has a page, so it is worked out when asked for.
-  get consoleUrl() {
-    return checkpointConsoleUrl(path);
-  },
-});
+/** `org/model:variant` is tokenized as `org/model`. */
+function withoutTokenizerSuffix(info: GetInfoResponse): GetInfoResponse {
+  const { tokenizerId } = info.modelData;
+  if (tokenizerId === undefined) return info;
+  return { ...info, modelData: { ...info.modelData, tokenizerId: tokenizerId.split(':')[0]! } };
+}
 
 const lazy = <A>(make: () => A): (() => A) => {
   let made: { readonly value: A } | undefined;

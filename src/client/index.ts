@@ -32,10 +32,10 @@ export {
 } from './ServiceClient.js';
 export { TinkerFuture, type FutureProgress } from './TinkerFuture.js';
 export {
+  SavedWeights,
   TrainingClient,
   type LoadOptions,
   type LossOptions,
-  type SavedWeights,
   type SaveExternalOptions,
   type SaveOptions,
   type SaveStateOptions,

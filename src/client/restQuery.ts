@@ -4,3 +4,10 @@ export function withQuery(path: string, query: Readonly<Record<string, string | 
   if (pairs.length === 0) return path;
   return `${path}?${new URLSearchParams(pairs.map(([name, value]): [string, string] => [name, String(value)])).toString()}`;
 }
+
+/** An id as path segments: slashes part them, and colons, which ids are full of, stay. */
+export const segments = (id: string): string =>
+  id
+    .split('/')
+    .map((part) => encodeURIComponent(part).replaceAll('%3A', ':'))
+    .join('/');

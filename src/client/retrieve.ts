@@ -110,13 +110,16 @@ class Poll<A> {
       this.#askedMs = this.connection.scheduler.now();
       const headers = this.#headers();
       this.#iteration++;
-      return this.connection.attempt({
-        path: 'retrieve_future',
-        lane: 'polls',
-        json: { request_id: this.work.requestId, allow_metadata_only: allowMetadataOnly },
-        headers,
-        timeoutMs: POLL_TIMEOUT_MS,
-      });
+      return this.connection.attempt(
+        {
+          path: 'retrieve_future',
+          lane: 'polls',
+          json: { request_id: this.work.requestId, allow_metadata_only: allowMetadataOnly },
+          headers,
+          timeoutMs: POLL_TIMEOUT_MS,
+        },
+        this.connection.uuid(),
+      );
     }).pipe(
       map((response) => this.read(response)),
       this.#untilReady(),

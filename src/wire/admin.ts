@@ -69,9 +69,14 @@ export const CheckpointStorageUsageResponse = response('CheckpointStorageUsageRe
 export type CheckpointStorageUsageResponse = t.TypeOf<typeof CheckpointStorageUsageResponse>;
 
 export const ApiKeyResponse = response('ApiKeyResponse', {
-  id: optional(t.string),
+  key_id: optional(t.union([t.string, NonNegativeInteger])),
   name: optional(t.string),
-  org_details: optional(response('OrgDetails', { name: t.string })),
-  user_details: optional(response('UserDetails', { email: t.string })),
+  note: optional(t.string),
+  details: optional(
+    response('ApiKeyDetails', {
+      org_details: optional(response('OrgDetails', { name: t.string })),
+      user_details: optional(response('UserDetails', { email: t.string })),
+    }),
+  ),
 });
 export type ApiKeyResponse = t.TypeOf<typeof ApiKeyResponse>;

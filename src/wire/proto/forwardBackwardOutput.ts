@@ -24,28 +24,24 @@ export function decodeForwardBackwardOutput(bytes: Uint8Array): ForwardBackwardO
     return true;
   });
   const lossFnOutputType = outputType.slice(outputType.lastIndexOf(':') + 1) || 'ArrayRecord';
-  return { lossFnOutputType, lossFnOutputs: joinRecords(records), metrics };
+  return { lossFnOutputType, lossFnOutputs: records.flatMap(datumsOf), metrics };
 }
 
-/** The datums of all records in order. `num_datums` counts them: a record may have had its fields stripped. */
-function joinRecords(records: readonly ArrayRecord[]): Record<string, TensorData>[] {
-  const columns = new Map<string, TensorData[]>();
-  for (const record of records) {
-    for (const [name, tensors] of record.fields) {
-      const column = columns.get(name);
-      if (column === undefined) columns.set(name, [...tensors]);
-      else column.push(...tensors);
-    }
+/**
+ * The datums of one record. `num_datums` counts them where it is given: a record may have had all its fields stripped.
+ *
+ * @throws RangeError when a field has another number of entries, since its tensors would land on the wrong datums.
+ */
+function datumsOf({ fields, numDatums }: ArrayRecord): Record<string, TensorData>[] {
+  const [first] = fields.values();
+  const length = numDatums > 0 ? numDatums : (first?.length ?? 0);
+  for (const [name, column] of fields) {
+    if (column.length !== length)
+      throw new RangeError(`field ${name} has ${column.length} entries for ${length} datums`);
   }
-  const counted = records.reduce((sum, record) => sum + record.numDatums, 0);
-  const [first] = columns.values();
-  const length = counted > 0 ? counted : (first?.length ?? 0);
   return Array.from({ length }, (_, index) => {
     const datum: Record<string, TensorData> = {};
-    for (const [name, column] of columns) {
-      const tensor = column[index];
-      if (tensor !== undefined) datum[name] = tensor;
-    }
+    for (const [name, column] of fields) datum[name] = column[index]!;
     return datum;
   });
 }
