@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process';
+import { watch, type FSWatcher } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { expect, it } from 'vitest';
 import { LocalTinker } from '../../src/local/index.js';
+import { folderOf } from '../../src/local/store/names.js';
 import { connect, type Json } from './localCaller.js';
 import { FakeEngine } from './localFakeEngine.js';
 import { closeAfterEach, temporaryFolder } from './localFixture.js';
@@ -25,17 +27,27 @@ async function bundleChild(folder: string): Promise<string> {
   return file;
 }
 
-/** Lets the child save and kills it so long after its first save; gives every line that it wrote. */
-function killAfter(script: string, data: string, afterMs: number): Promise<string[]> {
+/**
+ * Lets the child save and kills it once its first save was acknowledged and so many changes were then seen in the folder
+ * of the checkpoint that it overwrites: in the middle of a save. Gives every line that it wrote.
+ */
+function killAtChange(script: string, data: string, change: number): Promise<string[]> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [script, data], { stdio: ['ignore', 'pipe', 'inherit'] });
     let output = '';
+    let watcher: FSWatcher | undefined;
     child.stdout.on('data', (text: Buffer) => {
-      if (output === '') setTimeout(() => child.kill('SIGKILL'), afterMs);
       output += text.toString();
+      const [, run] = /tinker:\/\/(.+)\/weights\/latest/.exec(output) ?? [];
+      if (run === undefined || watcher !== undefined) return;
+      let changes = 0;
+      watcher = watch(join(data, 'checkpoints', folderOf(run), 'weights', 'latest'), () => {
+        if (++changes === change) child.kill('SIGKILL');
+      });
     });
     child.on('error', reject);
     child.on('close', (_, signal) => {
+      watcher?.close();
       if (signal === 'SIGKILL') resolve(output.split('\n').slice(0, -1));
       else reject(new Error(`the child ended by itself: ${output}`));
     });
@@ -45,10 +57,10 @@ function killAfter(script: string, data: string, afterMs: number): Promise<strin
 it('leaves every checkpoint whole, old or new, when it is killed at any moment', { timeout: 60_000 }, async () => {
   const folder = await temporaryFolder();
   const script = await bundleChild(folder);
-  const data = join(folder, 'data');
   let inTheMiddle = 0;
   for (let round = 0; round < 8; round++) {
-    const lines = await killAfter(script, data, 5 + round * 7 + Math.random() * 7);
+    const data = join(folder, `data-${round}`);
+    const lines = await killAtChange(script, data, 1 + round * 2);
     inTheMiddle += (await temporaries(join(data, 'checkpoints'))) > 0 ? 1 : 0;
     const engine = new FakeEngine();
     const local = await LocalTinker.start({ engine, data });

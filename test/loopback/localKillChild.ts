@@ -6,8 +6,8 @@ import { LocalTinker } from '../../src/local/localTinker.js';
 import { connect } from './localCaller.js';
 import { FakeEngine } from './localFakeEngine.js';
 
-// About 1.2 MB a checkpoint, so that the time is spent writing.
-const engine = new FakeEngine(100_000);
+// About 0.6 MB a checkpoint, so that the time is spent writing.
+const engine = new FakeEngine(50_000);
 const local = await LocalTinker.start({ engine, data: process.argv[2]! });
 const caller = connect(local);
 const model = await caller.createModel(await caller.createSession());
