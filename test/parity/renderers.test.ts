@@ -54,6 +54,35 @@ for (const { family, tokenizer } of recordedFamilies()) {
   });
 }
 
+const ENDS = { stop_sequence: 'stop', eos: 'end_of_text', malformed: 'malformed' } as const;
+
+for (const { family, tokenizer } of recordedFamilies()) {
+  describe.each(Object.entries(family.responses))('%s, responses as the cookbook reads them', (name, responses) => {
+    const renderer = getRenderer(name, tokenizer);
+    it.each(responses.map((response) => [tokenizer.decode(response.tokens), response] as const))(
+      '%j',
+      (_, response) => {
+        const parsed = renderer.parse(response.tokens);
+        expect(parsed.termination).toBe(ENDS[response.termination]);
+        // The cookbook gives up on the parts of a truncated response; this library reads what is there.
+        if (response.termination === 'malformed') return;
+        expect({
+          // Nor does it take a call that it could not read out of the text.
+          text: response.unparsed === 0 ? parsed.text.trim() : response.text,
+          thinking: parsed.thinking.trim(),
+          calls: parsed.toolCalls.map((call) => [call.name, JSON.parse(call.arguments) as unknown]),
+          unparsed: parsed.unparsedToolCalls.length,
+        }).toEqual({
+          text: response.text,
+          thinking: response.thinking,
+          calls: response.calls,
+          unparsed: response.unparsed,
+        });
+      },
+    );
+  });
+}
+
 function same(a: readonly number[], b: readonly number[]): boolean {
   return a.length === b.length && a.every((value, index) => value === b[index]);
 }

@@ -26,12 +26,23 @@ export interface RecordedCase {
   readonly messages: readonly unknown[];
 }
 
+/** What the cookbook reads from sampled tokens, white space at the ends aside. */
+export interface RecordedResponse {
+  readonly tokens: readonly number[];
+  readonly termination: 'stop_sequence' | 'eos' | 'malformed';
+  readonly text: string;
+  readonly thinking: string;
+  readonly calls: readonly [name: string, args: unknown][];
+  readonly unparsed: number;
+}
+
 /** One file of `recorded/renderers`, written by `renderers_golden.py`. */
 export interface RecordedFamily {
   readonly family: string;
   readonly tokenizer: RecordedVocabulary;
   readonly cases: Readonly<Record<string, RecordedCase>>;
   readonly renderers: Readonly<Record<string, Readonly<Record<string, RecordedEntry>>>>;
+  readonly responses: Readonly<Record<string, readonly RecordedResponse[]>>;
 }
 
 const FOLDER = new URL('./recorded/renderers/', import.meta.url);

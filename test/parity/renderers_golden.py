@@ -450,6 +450,91 @@ def from_hf(tokenizer, case, options):
     return {"prompt": tokenizer.encode(text, add_special_tokens=False)}
 
 
+# What a model may answer, in the markup of its family, for parse_response. Only the cookbook is asked.
+TAGS = "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n<parameter=b>\ntwo words\n</parameter>\n</function>\n</tool_call>"
+DSML = '<｜DSML｜ invoke name="f">\n<｜DSML｜ parameter name="a" string="false">1</｜DSML｜ parameter>\n</｜DSML｜ invoke>'
+CALLED = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"a\": 1}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+SECTION = "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{\"a\": 1}<|tool_call_end|>"
+RESPONSES = {
+    "role_colon": [" Hi there.\n\nUser:", " Hi there.", " a\n\nUser: b\n\nUser:", " line\n\nline\n\nUser:"],
+    "llama3": ["Hi.<|eot_id|>", "Hi.", "<think>x</think>y<|eot_id|>"],
+    "qwen3": [
+        "<think>\nwhy\n</think>\n\nanswer<|im_end|>",
+        "answer only<|im_end|>",
+        '<tool_call>\n{"name": "f", "arguments": {"a": 1, "b": "北"}}\n</tool_call><|im_end|>',
+        'pre\n<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>\n<tool_call>\n{bad}\n</tool_call><|im_end|>',
+        'x<tool_call>\n{"name": "f"<|im_end|>',
+        '<tool_call>\n{"name": 1, "arguments": {}}\n</tool_call><|im_end|>',
+        "<tool_call>\n[1]\n</tool_call><|im_end|>",
+        "cut off",
+    ],
+    "qwen3_5": [
+        "why\n</think>\n\nanswer<|im_end|>",
+        f"\n</think>\n\n{TAGS}<|im_end|>",
+        f"why\n</think>\n\nSay.\n\n{TAGS}\n{TAGS}<|im_end|>",
+        "\n</think>\n\n<tool_call>\n<function=f>\njunk\n</function>\n</tool_call><|im_end|>",
+        "\n</think>\n\n<tool_call>\n<function=f><|im_end|>",
+    ],
+    "nemotron3": ["why\n</think>\nanswer<|im_end|>", f"why\n</think>\n{TAGS}\n<|im_end|>"],
+    "deepseekv3": [
+        "answer<｜end▁of▁sentence｜>",
+        f"ok{CALLED}<｜end▁of▁sentence｜>",
+        CALLED.replace("{", "{bad") + "<｜end▁of▁sentence｜>",
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{<｜end▁of▁sentence｜>",
+        "cut",
+    ],
+    "deepseekv3_thinking": ["why</think>answer<｜end▁of▁sentence｜>", "plain<｜end▁of▁sentence｜>", f"why</think>{CALLED}<｜end▁of▁sentence｜>"],
+    "deepseekv4_1": [
+        "why</think>answer<｜end▁of▁sentence｜>",
+        f"why</think>ok\n\n<｜DSML｜ calls>\n{DSML}\n{DSML}\n</｜DSML｜ calls><｜end▁of▁sentence｜>",
+        f"</think><｜DSML｜ calls>\n{DSML}<｜end▁of▁sentence｜>",
+        '</think>\n\n<｜DSML｜ calls>\n<｜DSML｜ invoke name="">\n</｜DSML｜ invoke>\n</｜DSML｜ calls><｜end▁of▁sentence｜>',
+        f"</think>\n\n<｜DSML｜ calls>\n{DSML}\n</｜DSML｜ calls> and more<｜end▁of▁sentence｜>",
+    ],
+    "gpt_oss_medium_reasoning": [
+        "<|channel|>analysis<|message|>why<|end|><|start|>assistant<|channel|>final<|message|>answer<|return|>",
+        "<|channel|>final<|message|>answer<|return|>",
+        "<|channel|>analysis<|message|>why<|end|><|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json"
+        '<|message|>{"a": 1}<|call|>',
+        " to=functions.f<|channel|>commentary <|constrain|>json<|message|>{bad<|call|>",
+        "<|channel|>analysis<|message|>why",
+    ],
+    "kimi_k2": [
+        "<think>why</think>answer<|im_end|>",
+        f"<think>why</think>ok{SECTION}<|tool_calls_section_end|><|im_end|>",
+        f"{SECTION.replace('{', '{bad')}<|tool_calls_section_end|><|im_end|>",
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|im_end|>",
+    ],
+    "kimi_k25": ["why</think>answer<|im_end|>", f"why</think>{SECTION}<|tool_calls_section_end|><|im_end|>"],
+    "glm5_3_max_reasoning": [
+        "why</think>answer<|user|>",
+        "why</think>answer<|endoftext|>",
+        "</think><tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value><arg_key>b</arg_key><arg_value>two words</arg_value></tool_call>"
+        "<|observation|>",
+        "</think><tool_call>f<arg_key>a</arg_key>junk</tool_call><|observation|>",
+        "why</think>cut",
+    ],
+}
+
+
+def responses(name, renderer, tokenizer):
+    recorded = []
+    for text in RESPONSES.get(name, []):
+        tokens = tokenizer.encode(text, add_special_tokens=False)
+        message, termination = renderer.parse_response(list(tokens))
+        content = message["content"]
+        parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        recorded.append({
+            "tokens": list(tokens),
+            "termination": str(termination.value),
+            "text": "".join(p["text"] for p in parts if p["type"] == "text").strip(),
+            "thinking": "".join(p["thinking"] for p in parts if p["type"] == "thinking").strip(),
+            "calls": [[c.function.name, json.loads(c.function.arguments)] for c in message.get("tool_calls") or []],
+            "unparsed": len(message.get("unparsed_tool_calls") or []),
+        })
+    return recorded
+
+
 # ----------------------------------------------------------------------------------------------------------------- families
 
 
@@ -645,7 +730,7 @@ def record(family):
             inner, check, _ = embedded(family["embedded"], family["patterns"])
     else:
         inner, vocabulary, tokenizer = embedded(family["embedded"], family["patterns"])
-    out = {"family": family["name"], "cases": {}, "renderers": {}}
+    out = {"family": family["name"], "cases": {}, "renderers": {}, "responses": {}}
     disagreements = []
     for name, (cases, make_tml, hf_options) in family["renderers"].items():
         recorded = out["renderers"][name] = {}
@@ -657,6 +742,8 @@ def record(family):
             print("cookbook cannot make", name, error)
             ours = None
         service = make_tml() if make_tml else None
+        if name in RESPONSES:
+            out["responses"][name] = responses(name, ours, tokenizer)
         for case_name in cases:
             case = CASES[case_name]
             out["cases"][case_name] = case
@@ -732,6 +819,9 @@ def encode_recorded(vocabulary, out, hf, inner):
                 add(entry["prompt"]["value"])
             for example in entry.get("supervised", {}).get("value", []):
                 add(example["tokens"])
+    for recorded in out["responses"].values():
+        for response in recorded:
+            add(response["tokens"])
     strings(out["cases"])
     wrong = 0
     for text in texts:

@@ -99,12 +99,18 @@ export abstract class MarkedRenderer extends MessageRenderer {
       this.tokenizer,
       this.grammar,
       start,
-      ({ mode, text, block }) =>
+      ({ mode, text, block }) => {
+        const last = deltas.at(-1);
+        const open = last?.type === mode && last.contentIndex === block ? last : undefined;
+        // Tokens that arrive together are reported together.
+        if (open !== undefined) deltas.pop();
+        const before = open === undefined ? '' : open.type === 'text' ? open.text : open.thinking;
         deltas.push(
           mode === 'text'
-            ? { type: 'text', text, contentIndex: block }
-            : { type: 'thinking', thinking: text, contentIndex: block },
-        ),
+            ? { type: 'text', text: before + text, contentIndex: block }
+            : { type: 'thinking', thinking: before + text, contentIndex: block },
+        );
+      },
       onBlock,
     );
     return {

@@ -7,10 +7,11 @@ export type ImageTokenRule = (width: number, height: number) => number;
 
 /** The chunk for an image, with its token count by the family's rule. Throws a `RendererError` where the size cannot be known. */
 export function imageChunk(part: ImagePart, rule: ImageTokenRule): ModelInputChunk {
-  const expectedTokens = part.expectedTokens ?? countTokens(part, rule);
-  if (part.data !== undefined) return { type: 'image', data: part.data, format: part.format, expectedTokens };
-  if (part.location === undefined) throw new RendererError('an image part needs data or a location');
-  return { type: 'image_asset_pointer', location: part.location, format: part.format, expectedTokens };
+  const { data, location, format } = part;
+  const count = (): number => part.expectedTokens ?? countTokens(part, rule);
+  if (data !== undefined) return { type: 'image', data, format, expectedTokens: count() };
+  if (location !== undefined) return { type: 'image_asset_pointer', location, format, expectedTokens: count() };
+  throw new RendererError('an image part needs data or a location');
 }
 
 function countTokens(part: ImagePart, rule: ImageTokenRule): number {
