@@ -8,7 +8,6 @@ import {
   map,
   of,
   share,
-  throwError,
   timer,
   type OperatorFunction,
   type SchedulerLike,
