@@ -12,6 +12,7 @@ export {
   type ServerSentEventsOptions,
 } from './fromServerSentEvents.js';
 export { fromStdin, type StdinOptions } from './fromStdin.js';
+export { resumeFrom, type ResumeFromOptions, type ResumePoint } from './resumeFrom.js';
 export { type RowOptions, type SourceEvent } from './RowOptions.js';
 export { BadRowError, SourceError } from './SourceError.js';
 export {

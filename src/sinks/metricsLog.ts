@@ -1,0 +1,91 @@
+import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { asyncScheduler, defer, type MonoTypeOperatorFunction, type SchedulerLike, tap } from 'rxjs';
+import type { Checkpoint } from '../operators/trainingBatch.js';
+import type { Step } from '../operators/step.js';
+import { JsonlFile } from './internal/jsonlFile.js';
+import { jsonLine } from './internal/jsonLine.js';
+import { writeAtomically } from './internal/writeAtomically.js';
+
+export interface MetricsLogOptions {
+  /** Written to `config.json`, pretty, when the run starts: whatever is worth knowing of it. */
+  readonly config?: unknown;
+  /** For the time of each line. Default `asyncScheduler`. */
+  readonly scheduler?: SchedulerLike;
+}
+
+/**
+ * Keeps the log of a run in a folder, and passes each step on once it is written.
+ *
+ * - `config.json`: what it is told of the run
+ * - `metrics.jsonl`: a line for each step: the {@link Step}, without its outputs, with the time as `atMs`
+ * - `checkpoints.jsonl`: a line for each {@link Checkpoint}, written and brought to the disk after its step's line
+ *
+ * ```ts
+ * steps.pipe(metricsLog('runs/first', { config: { model, learningRate } }))
+ * ```
+ * A run that goes on where one stopped (its first step is not step 0) takes off the lines of steps that are done again,
+ * so that each step is in the log once, as if it had never stopped. A run that starts anew in the same folder puts the
+ * old files aside, as `metrics.1.jsonl` and so on. Files are closed, and brought to the disk, on completion, error and
+ * unsubscribe. What cannot be written ends the stream with the error. Holds nothing.
+ *
+ * @see resumeFrom
+ */
+export function metricsLog(
+  folder: string,
+  { config, scheduler = asyncScheduler }: MetricsLogOptions = {},
+): MonoTypeOperatorFunction<Step> {
+  return (source) =>
+    defer(() => {
+      mkdirSync(folder, { recursive: true });
+      if (config !== undefined)
+        writeAtomically(join(folder, 'config.json'), `${JSON.stringify(config, undefined, 2)}\n`);
+      let log: { readonly metrics: JsonlFile; readonly checkpoints: JsonlFile } | undefined;
+      const open = (index: number) => {
+        goOnAt(join(folder, 'metrics.jsonl'), index, (step: Step) => step.index < index);
+        goOnAt(join(folder, 'checkpoints.jsonl'), index, (checkpoint: Checkpoint) => checkpoint.steps <= index);
+        return {
+          metrics: new JsonlFile(join(folder, 'metrics.jsonl')),
+          checkpoints: new JsonlFile(join(folder, 'checkpoints.jsonl')),
+        };
+      };
+      const close = () => {
+        log?.metrics.close();
+        log?.checkpoints.close();
+      };
+      return source.pipe(
+        tap({
+          next: (step) => {
+            log ??= open(step.index);
+            log.metrics.append({ ...step, outputs: undefined, atMs: scheduler.now() });
+            if (step.checkpoint === undefined) return;
+            // The order matters: a checkpoint in the log promises that the lines of all its steps are there.
+            log.metrics.sync();
+            log.checkpoints.append(step.checkpoint);
+            log.checkpoints.sync();
+          },
+          error: close,
+          complete: close,
+          unsubscribe: close,
+        }),
+      );
+    });
+}
+
+/** Prepares a file for lines from step `index` on: keeps what came before, or puts all aside where nothing did. */
+function goOnAt<T>(path: string, index: number, keep: (line: T) => boolean): void {
+  if (!existsSync(path)) return;
+  if (index === 0) {
+    for (let number = 1; ; number++) {
+      const aside = path.replace(/\.jsonl$/, `.${number}.jsonl`);
+      if (!existsSync(aside)) return renameSync(path, aside);
+    }
+  }
+  // Opening it takes off a torn line.
+  new JsonlFile(path).close();
+  const lines = readFileSync(path, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '');
+  const kept = lines.map((line) => JSON.parse(line) as T).filter(keep);
+  if (kept.length < lines.length) writeAtomically(path, kept.map(jsonLine).join(''));
+}

@@ -1,0 +1,86 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { asyncScheduler, defer, from, map, type Observable, type SchedulerLike } from 'rxjs';
+import type { Checkpoint } from '../operators/trainingBatch.js';
+import { BadRowError } from './SourceError.js';
+
+/** Where a run stopped, and from where it can go on. */
+export interface ResumePoint {
+  /** How many steps are done: the index of the next one. 0 for a new run. */
+  readonly steps: number;
+  /** How many batches of the data are trained on; what `continueFrom` takes. 0 for a new run. */
+  readonly batches: number;
+  /** The newest checkpoint that can be resumed from; absent for a new run. */
+  readonly checkpoint?: Checkpoint & { readonly statePath: string };
+}
+
+export interface ResumeFromOptions {
+  /** For telling which checkpoints have expired. Default `asyncScheduler`. */
+  readonly scheduler?: SchedulerLike;
+}
+
+/**
+ * Where the run logged in a folder can go on: its newest checkpoint with a state that has not expired.
+ *
+ * ```ts
+ * const resume = await firstValueFrom(resumeFrom('runs/first'));
+ * const trainer = resume.checkpoint === undefined
+ *   ? await service.createLoraTrainingClient({ baseModel, rank: 32 })
+ *   : await service.createTrainingClientFromStateWithOptimizer(resume.checkpoint.statePath);
+ * rows.pipe(
+ *   batch({ size: 128 }),
+ *   continueFrom(resume),
+ *   checkpointEvery({ steps: 20 }),
+ *   train(trainer, options),
+ *   metricsLog('runs/first'),
+ * )
+ * ```
+ * Steps after that checkpoint are done again from its state, on the same batches; the log forgets the first time. So a
+ * run that was killed at any moment ends with the steps, and the data in them, of one that never was.
+ *
+ * Emits one value and completes. A folder, or a file in it, that does not exist is a new run. A last line that was cut
+ * off by a crash is passed over; any other that is no checkpoint is a {@link BadRowError}.
+ */
+export function resumeFrom(
+  folder: string,
+  { scheduler = asyncScheduler }: ResumeFromOptions = {},
+): Observable<ResumePoint> {
+  const path = join(folder, 'checkpoints.jsonl');
+  return defer(() => from(readOrEmpty(path))).pipe(
+    map((text) => {
+      const usable = parse(text, path).filter(
+        (checkpoint): checkpoint is Checkpoint & { readonly statePath: string } =>
+          checkpoint.statePath !== undefined && (checkpoint.expiresAtMs ?? Infinity) > scheduler.now(),
+      );
+      const checkpoint = usable.at(-1);
+      return checkpoint === undefined
+        ? { steps: 0, batches: 0 }
+        : { steps: checkpoint.steps, batches: checkpoint.batches, checkpoint };
+    }),
+  );
+}
+
+function parse(text: string, path: string): Checkpoint[] {
+  const lines = text.split('\n');
+  const last = lines.length - 1;
+  return lines.flatMap((line, place) => {
+    if (line === '') return [];
+    try {
+      const checkpoint = JSON.parse(line) as Partial<Checkpoint> | null;
+      if (Number.isInteger(checkpoint?.steps) && Number.isInteger(checkpoint?.batches))
+        return [checkpoint as Checkpoint];
+    } catch {
+      if (place === last) return [];
+    }
+    throw new BadRowError(path, place + 1, 'not a checkpoint');
+  });
+}
+
+async function readOrEmpty(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw error;
+  }
+}
