@@ -2,6 +2,7 @@ import {
   Observable,
   EMPTY,
   ReplaySubject,
+  Subject,
   catchError,
   concatMap,
   defer,
@@ -82,6 +83,7 @@ export class Connection {
   #tokens: TokenSource;
   #config: ClientConfig | undefined;
   #closed = false;
+  readonly #closing = new Subject<void>();
   readonly #ready: Observable<ClientConfig>;
 
   constructor(options: ConnectionOptions) {
@@ -201,9 +203,15 @@ export class Connection {
     );
   }
 
+  /** Emits when the client is closed, for what runs beside its calls. */
+  get closing(): Observable<void> {
+    return this.#closing;
+  }
+
   /** No request but telemetry leaves from here on. */
   close(): void {
     this.#closed = true;
+    this.#closing.next();
     this.#tokens.stop();
   }
 

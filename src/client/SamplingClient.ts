@@ -21,7 +21,7 @@ import { ValidationError } from '../wire/tinkerError.js';
 import { Budget } from './Budget.js';
 import { once } from './Connection.js';
 import type { TinkerError } from './errors.js';
-import { meaningOf } from './failure.js';
+import { meaningOf, type Use } from './failure.js';
 import { accept, followUp, type Submission } from './followUp.js';
 import type { Lifecycle } from './Lifecycle.js';
 import { defined, prepare } from './prepare.js';
@@ -183,7 +183,7 @@ export class SamplingClient {
   #sample(options: SampleOptions, progress: FutureProgress): Observable<SampleResponse> {
     const body = sampleBody(options, this.samplingSessionId, this.#options.recordStabilityInfo ?? false);
     const bytes = estimatePromptBytes(options.prompt);
-    const attempts = this.#retrying(defer(() => this.#submit(body, bytes, progress))).pipe(
+    const attempts = this.#retrying((accepting) => this.#submit(body, bytes, accepting), progress).pipe(
       map((response) => checkHonoured(padPromptLogprobs(response, options.prompt), options)),
     );
     const watched = this.#progress === undefined ? attempts : this.#progress.watch(attempts);
@@ -219,14 +219,29 @@ export class SamplingClient {
     );
   }
 
-  #retrying(attempt: Observable<SampleResponse>): Observable<SampleResponse> {
+  #retrying(
+    submit: (progress: FutureProgress) => Observable<SampleResponse>,
+    progress: FutureProgress,
+  ): Observable<SampleResponse> {
     const { delayMs = 500, maxDelayMs = 10_000, jitter = 0.25, enabled = true } = this.#options.retry ?? {};
     const { connection } = this.#session;
-    if (!enabled || connection.config.sampleNoRetries) return attempt;
+    if (!enabled || connection.config.sampleNoRetries) return defer(() => submit(progress));
+    // A promise that is gone can be had again; a session that is gone when a sample is submitted cannot.
+    let use: Use = 'send';
+    const accepting: FutureProgress = {
+      accepted: (requestId) => {
+        use = 'poll';
+        progress.accepted(requestId);
+      },
+    };
+    const attempt = defer(() => {
+      use = 'send';
+      return submit(accepting);
+    });
     return attempt.pipe(
       retry({
         delay: (error: TinkerError, count) => {
-          const meaning = meaningOf(error, 'poll');
+          const meaning = meaningOf(error, use);
           if (meaning === 'fatal' || meaning === 'doubtful' || meaning === 'billing') return throwError(() => error);
           const exact = Math.min(delayMs * 2 ** (count - 1), maxDelayMs);
           const varied = Math.min(exact * (1 + jitter * (2 * connection.random() - 1)), maxDelayMs);

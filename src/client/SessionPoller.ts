@@ -8,6 +8,7 @@ import {
   map,
   repeat,
   retry,
+  takeUntil,
   takeWhile,
   throwError,
   timer,
@@ -29,6 +30,7 @@ import { POLL_TIMEOUT_MS, type KnownOutcome } from './retrieve.js';
 const RETRY_MS = 1000;
 const MOST_BAD_REQUESTS = 3;
 const QUIET_MS = 30_000;
+const SHORTEST_POLL_MS = 100;
 
 interface Waiter {
   readonly sinceMs: number;
@@ -51,7 +53,8 @@ export class SessionPoller {
   #cursor = 0;
   #badRequests = 0;
   #progressMs = 0;
-  #loop: Subscription | undefined;
+  #notBeforeMs = 0;
+  #polling = false;
   #peek: Subscription | undefined;
 
   constructor(
@@ -98,29 +101,40 @@ export class SessionPoller {
     this.#start();
   }
 
-  stop(): void {
-    this.#loop?.unsubscribe();
-    this.#peek?.unsubscribe();
-  }
-
   get #busy(): boolean {
     return this.#waiters.size > 0 || this.#retrieved.size > 0;
   }
 
   #start(): void {
-    if (this.#loop !== undefined && !this.#loop.closed) return;
-    this.#loop = defer(() => this.#poll())
+    if (this.#polling) return;
+    // Set before the first poll, which may be answered before its subscribe returns.
+    this.#polling = true;
+    defer(() => this.#pace().pipe(concatMap(() => this.#poll())))
       .pipe(
         retry({ delay: (error: TinkerError) => this.#delayAfter(error) }),
         map(() => this.#busy),
         repeat(),
         takeWhile((busy) => busy),
         ignoreElements(),
+        takeUntil(this.connection.closing),
       )
-      .subscribe({ error: (error: TinkerError) => this.#fail(error) });
+      .subscribe({
+        complete: () => (this.#polling = false),
+        error: (error: TinkerError) => {
+          this.#polling = false;
+          this.#fail(error);
+        },
+      });
+  }
+
+  /** A server that does not hold the poll must not be asked in a tight loop. */
+  #pace(): Observable<unknown> {
+    const waitMs = this.#notBeforeMs - this.connection.scheduler.now();
+    return waitMs > 0 ? timer(waitMs, this.connection.scheduler) : of(0);
   }
 
   #poll(): Observable<void> {
+    const askedMs = this.connection.scheduler.now();
     const reported = [...this.#retrieved].sort();
     const json = FuturesRetrieveRequest.encode({
       target: {
@@ -144,6 +158,7 @@ export class SessionPoller {
           for (const id of reported) this.#retrieved.delete(id);
           for (const completion of completions) this.#finish(completion);
           if (completions.length > 0) this.#progressMs = this.connection.scheduler.now();
+          else this.#notBeforeMs = askedMs + SHORTEST_POLL_MS;
           this.#peekWhenQuiet();
         }),
       );
@@ -199,7 +214,7 @@ export class SessionPoller {
         },
         this.connection.uuid(),
       )
-      .pipe(concatMap((response) => of(parseBody(response))))
+      .pipe(map(parseBody), takeUntil(this.connection.closing))
       .subscribe({
         next: (body) => this.#sayQueue(requestId, sinceMs, body),
         // A 408 is the usual way to say "not yet"; anything else the session poll will meet, too.
