@@ -20,6 +20,13 @@ export abstract class MarkedRenderer extends MessageRenderer {
     return [];
   }
 
+  /** Segments as people read them, special tokens in their own spelling. */
+  protected show(segments: readonly (string | number)[]): string {
+    return segments
+      .map((segment) => (typeof segment === 'string' ? segment : this.tokenizer.decode([segment])))
+      .join('');
+  }
+
   getStopSequences(): readonly number[] {
     return this.stopTokens;
   }

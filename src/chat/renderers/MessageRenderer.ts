@@ -15,17 +15,8 @@ import type {
   TrainOn,
 } from './Renderer.js';
 import { RendererError } from './RendererError.js';
-
-/** Where a message stands in its conversation. */
-export interface RenderContext {
-  readonly index: number;
-  readonly messages: readonly Message[];
-  readonly isLast: boolean;
-  readonly previous: Message | undefined;
-  readonly next: Message | undefined;
-  /** Index of the last user message, −1 without one. */
-  readonly lastUserIndex: number;
-}
+import { contextAt, type RenderContext } from './RenderContext.js';
+import { checkTrainable, isTrained } from './trainOn.js';
 
 /** A message in pieces: what introduces it, what its author says (this is trained), and the rest of a stop signal that overlaps the next header. */
 export interface RenderedMessage {
@@ -180,54 +171,6 @@ export abstract class MessageRenderer implements Renderer {
   }
 }
 
-/** The context of one message; `index` may be one past the end, for a message that is yet to be written. */
-export function contextAt(messages: readonly Message[], index: number): RenderContext {
-  return {
-    index,
-    messages,
-    isLast: index >= messages.length - 1,
-    previous: messages[index - 1],
-    next: messages[index + 1],
-    lastUserIndex: messages.findLastIndex((message) => message.role === 'user'),
-  };
-}
-
 function flatten(runs: readonly Run[]): number[] {
   return runs.flatMap((run) => ('tokens' in run ? [...run.tokens] : [NaN]));
-}
-
-/** Throws a `RendererError` unless the `trainable` flags are there exactly when they are read. */
-export function checkTrainable(messages: readonly Message[], trainOn: TrainOn): void {
-  messages.forEach((message, index) => {
-    const flagged = message.trainable !== undefined;
-    if (trainOn === 'customized' && !flagged)
-      throw new RendererError(`trainOn is 'customized' and message ${index} has no trainable flag`);
-    if (trainOn !== 'customized' && flagged) {
-      throw new RendererError(
-        `message ${index} has a trainable flag, which only trainOn: 'customized' reads (it is '${trainOn}')`,
-      );
-    }
-  });
-}
-
-/** Whether a message carries loss. `turnStart` is the index of the first message of the turn being produced. */
-export function isTrained(message: Message, context: RenderContext, trainOn: TrainOn, turnStart: number): boolean {
-  const assistant = message.role === 'assistant';
-  switch (trainOn) {
-    case 'last_assistant_message':
-      return assistant && context.isLast;
-    case 'last_assistant_turn':
-      return assistant && context.index >= turnStart;
-    case 'all_assistant_messages':
-      return assistant;
-    case 'all_messages':
-    case 'all_tokens':
-      return true;
-    case 'all_user_and_system_messages':
-      return message.role === 'user' || message.role === 'system';
-    case 'customized':
-      return message.trainable === true;
-    default:
-      throw new RendererError(`unknown trainOn '${String(trainOn)}'`);
-  }
 }

@@ -5,7 +5,9 @@ import { assemble, type WeightedRun } from './assemble.js';
 import { partsOf, textAndThinking } from './content.js';
 import { MarkedRenderer } from './MarkedRenderer.js';
 import type { Message, ToolSpec } from './Message.js';
-import { checkTrainable, contextAt, isTrained, type RenderedMessage } from './MessageRenderer.js';
+import type { RenderedMessage } from './MessageRenderer.js';
+import { contextAt } from './RenderContext.js';
+import { checkTrainable, isTrained } from './trainOn.js';
 import { createTrusted, encodePieces, type Piece, type Run } from './pieces.js';
 import { createMarkDeep, mark, unmark } from './provenance.js';
 import type { GenerationPromptOptions, SupervisedExample, SupervisedOptions } from './Renderer.js';
@@ -194,7 +196,7 @@ export class ChatTemplateRenderer extends MarkedRenderer {
   }
 
   protected override readTools({ segments, closed }: Block): ToolCallResult[] {
-    const text = segments.map((s) => (typeof s === 'string' ? s : this.tokenizer.decode([s]))).join('');
+    const text = this.show(segments);
     if (!closed) return [unparsed(`<tool_call>${text}`, 'unterminated tool block: no </tool_call>')];
     return [toolCallFromJson(text, `<tool_call>${text}</tool_call>`)];
   }

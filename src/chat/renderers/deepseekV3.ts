@@ -2,12 +2,13 @@ import type { Tokenizer } from '../tokenizer/Tokenizer.js';
 import { onlyText, textAndThinking } from './content.js';
 import { MarkedRenderer } from './MarkedRenderer.js';
 import type { Message, Role, ToolCall, ToolSpec } from './Message.js';
-import type { RenderContext, RenderedMessage } from './MessageRenderer.js';
+import type { RenderedMessage } from './MessageRenderer.js';
+import type { RenderContext } from './RenderContext.js';
 import type { Piece } from './pieces.js';
-import { parseJson, pythonJson } from './pythonJson.js';
+import { pythonJson } from './pythonJson.js';
 import { RendererError } from './RendererError.js';
 import type { Block, Grammar } from './ResponseScanner.js';
-import { unparsed, type ToolCallResult } from './toolCallJson.js';
+import { readCall, unparsed, type ToolCallResult } from './toolCallJson.js';
 
 /** Options of {@link DeepSeekV3Renderer}. */
 export interface DeepSeekV3Options {
@@ -117,23 +118,24 @@ export class DeepSeekV3Renderer extends MarkedRenderer {
       this.tokenizer.tokenId(special),
     );
     const results: ToolCallResult[] = [];
-    const raw = (segments: readonly (string | number)[]): string =>
-      segments.map((s) => (typeof s === 'string' ? s : this.tokenizer.decode([s]))).join('');
     const { segments } = block;
     for (let at = 0; at < segments.length; at++) {
       if (segments[at] !== begin) continue;
       const last = segments.indexOf(end as number, at);
       if (last < 0) {
-        results.push(unparsed(raw(segments.slice(at)), 'unterminated tool block: no <｜tool▁call▁end｜>'));
+        results.push(unparsed(this.show(segments.slice(at)), 'unterminated tool block: no <｜tool▁call▁end｜>'));
         return results;
       }
       const middle = segments.indexOf(separator as number, at);
-      const rawText = raw(segments.slice(at, last + 1));
+      const rawText = this.show(segments.slice(at, last + 1));
       if (middle < 0 || middle > last) results.push(unparsed(rawText, 'no <｜tool▁sep｜> between name and arguments'));
-      else results.push(readCall(raw(segments.slice(at + 1, middle)), raw(segments.slice(middle + 1, last)), rawText));
+      else
+        results.push(
+          readCall(this.show(segments.slice(at + 1, middle)), this.show(segments.slice(middle + 1, last)), rawText),
+        );
       at = last;
     }
-    if (!block.closed) results.push(unparsed(raw(segments), 'unterminated tool block: no <｜tool▁calls▁end｜>'));
+    if (!block.closed) results.push(unparsed(this.show(segments), 'unterminated tool block: no <｜tool▁calls▁end｜>'));
     return results;
   }
 
@@ -160,16 +162,4 @@ export class DeepSeekV3Renderer extends MarkedRenderer {
       ...this.markup`- For multiple tool calls, chain them directly without separators or spaces`,
     ];
   }
-}
-
-/** A call whose arguments stay the text they are, provided it is JSON. */
-export function readCall(name: string, json: string, rawText: string, id?: string): ToolCallResult {
-  const trimmed = json.trim();
-  if (name.trim() === '') return unparsed(rawText, 'Missing function name');
-  try {
-    parseJson(trimmed);
-  } catch (error) {
-    return unparsed(rawText, `Invalid JSON: ${(error as Error).message}`);
-  }
-  return { call: { name: name.trim(), arguments: trimmed, ...(id === undefined ? {} : { id }) } };
 }

@@ -2,13 +2,15 @@ import type { Tokenizer } from '../tokenizer/Tokenizer.js';
 import { onlyText, textAndThinking } from './content.js';
 import { MarkedRenderer } from './MarkedRenderer.js';
 import type { Message, Role, ToolCall, ToolSpec } from './Message.js';
-import type { RenderContext, RenderedMessage } from './MessageRenderer.js';
+import type { RenderedMessage } from './MessageRenderer.js';
+import type { RenderContext } from './RenderContext.js';
 import { argumentsOf } from './openai.js';
 import type { Piece } from './pieces.js';
 import { parseJson, pythonJson, type Json } from './pythonJson.js';
 import type { Termination } from './Renderer.js';
 import { RendererError } from './RendererError.js';
 import type { Block, Grammar } from './ResponseScanner.js';
+import { sortToolResults } from './sortToolResults.js';
 import { unparsed, type ToolCallResult } from './toolCallJson.js';
 
 /** Options of {@link GlmRenderer}. */
@@ -80,7 +82,7 @@ export class GlmRenderer extends MarkedRenderer {
       const declared: Message = { ...plain, content: '', tools };
       return plain.content === '' ? [declared] : [declared, plain];
     });
-    return sortResults(split);
+    return sortToolResults(split);
   }
 
   protected renderMessage(message: Message, context: RenderContext): RenderedMessage {
@@ -140,8 +142,7 @@ export class GlmRenderer extends MarkedRenderer {
   }
 
   protected override readTools({ segments, closed }: Block): ToolCallResult[] {
-    const show = (s: string | number): string => (typeof s === 'string' ? s : this.tokenizer.decode([s]));
-    const rawText = `<tool_call>${segments.map(show).join('')}`;
+    const rawText = `<tool_call>${this.show(segments)}`;
     if (!closed) return [unparsed(rawText, 'unterminated tool block: no </tool_call>')];
     const [key, keyEnd, value, valueEnd] = ['<arg_key>', '</arg_key>', '<arg_value>', '</arg_value>'].map((s) =>
       this.tokenizer.tokenId(s),
@@ -197,29 +198,4 @@ function jsonOrText(text: string): Json {
   } catch {
     return text;
   }
-}
-
-/** Neighbouring results in the order of the calls they answer, where every one names a call of the reply before them. */
-function sortResults(messages: readonly Message[]): Message[] {
-  const sorted: Message[] = [];
-  for (let at = 0; at < messages.length;) {
-    let end = at;
-    while (messages[end]?.role === 'tool') end++;
-    if (end === at) {
-      sorted.push(messages[at]!);
-      at++;
-      continue;
-    }
-    const block = messages.slice(at, end);
-    const calls = messages[at - 1]?.toolCalls?.map(({ id }) => id) ?? [];
-    const ids = block.map(({ toolCallId }) => toolCallId);
-    const clear = (list: readonly (string | undefined)[]): boolean =>
-      list.every(Boolean) && new Set(list).size === list.length;
-    if (clear(calls) && clear(ids) && ids.every((id) => calls.includes(id))) {
-      block.sort((a, b) => calls.indexOf(a.toolCallId) - calls.indexOf(b.toolCallId));
-    }
-    sorted.push(...block);
-    at = end;
-  }
-  return sorted;
 }

@@ -1,15 +1,15 @@
 import type { Tokenizer } from '../tokenizer/Tokenizer.js';
 import { onlyText, textAndThinking } from './content.js';
-import { readCall } from './deepseekV3.js';
 import { harmonyTools } from './harmonyTools.js';
 import { MarkedRenderer } from './MarkedRenderer.js';
 import type { Message, Role, ToolCall, ToolSpec } from './Message.js';
-import type { RenderContext, RenderedMessage } from './MessageRenderer.js';
+import type { RenderedMessage } from './MessageRenderer.js';
+import type { RenderContext } from './RenderContext.js';
 import type { Piece } from './pieces.js';
 import { pythonJson } from './pythonJson.js';
 import { RendererError } from './RendererError.js';
 import type { Block, Grammar, Mode } from './ResponseScanner.js';
-import { unparsed, type ToolCallResult } from './toolCallJson.js';
+import { readCall, unparsed, type ToolCallResult } from './toolCallJson.js';
 
 /** Options of {@link GptOssRenderer}. */
 export interface GptOssOptions {
@@ -49,7 +49,7 @@ export class GptOssRenderer extends MarkedRenderer {
     this.grammar = {
       start: 'skip',
       next: (token, mode, segments) => {
-        if (mode === 'skip') return token === message ? modeOf(this.#header(segments)) : undefined;
+        if (mode === 'skip') return token === message ? modeOf(this.show(segments)) : undefined;
         return token === end ? 'skip' : undefined;
       },
     };
@@ -133,14 +133,10 @@ export class GptOssRenderer extends MarkedRenderer {
     };
   }
 
-  #header(segments: readonly (string | number)[]): string {
-    return segments.map((s) => (typeof s === 'string' ? s : this.tokenizer.decode([s]))).join('');
-  }
-
   protected override readTools({ header, segments }: Block, stopToken: number | undefined): ToolCallResult[] {
-    const about = this.#header(header);
+    const about = this.show(header);
     const name = /to=functions\.([^\s<]+)/.exec(about)?.[1] ?? '';
-    const json = this.#header(segments);
+    const json = this.show(segments);
     const rawText = `${about}<|message|>${json}`;
     if (stopToken === undefined) return [unparsed(rawText, 'unterminated tool block: no <|call|>')];
     return [readCall(name, json, rawText)];

@@ -1,16 +1,16 @@
 import type { Tokenizer } from '../tokenizer/Tokenizer.js';
 import { partsOf, textAndThinking } from './content.js';
-import { readCall } from './deepseekV3.js';
 import { imageChunk, kimiImageTokens } from './images.js';
 import { kimiTools } from './kimiTools.js';
 import { MarkedRenderer } from './MarkedRenderer.js';
 import type { ContentPart, Message, Role, ToolCall, ToolSpec } from './Message.js';
-import type { RenderContext, RenderedMessage } from './MessageRenderer.js';
+import type { RenderedMessage } from './MessageRenderer.js';
+import type { RenderContext } from './RenderContext.js';
 import type { Piece } from './pieces.js';
 import { pythonJson, sortKeys } from './pythonJson.js';
 import { RendererError } from './RendererError.js';
 import type { Block, Grammar } from './ResponseScanner.js';
-import { unparsed, type ToolCallResult } from './toolCallJson.js';
+import { readCall, unparsed, type ToolCallResult } from './toolCallJson.js';
 
 /** Options of {@link KimiRenderer}. */
 export interface KimiOptions {
@@ -143,23 +143,21 @@ export class KimiRenderer extends MarkedRenderer {
     const begin = this.tokenizer.tokenId('<|tool_call_begin|>');
     const middle = this.tokenizer.tokenId('<|tool_call_argument_begin|>');
     const end = this.tokenizer.tokenId('<|tool_call_end|>');
-    const raw = (part: readonly (string | number)[]): string =>
-      part.map((s) => (typeof s === 'string' ? s : this.tokenizer.decode([s]))).join('');
     const results: ToolCallResult[] = [];
     for (let at = segments.indexOf(begin); at >= 0; at = segments.indexOf(begin, at + 1)) {
       const last = segments.indexOf(end, at);
       const split = segments.indexOf(middle, at);
-      const rawText = raw(segments.slice(at, last < 0 ? undefined : last + 1));
+      const rawText = this.show(segments.slice(at, last < 0 ? undefined : last + 1));
       if (last < 0) results.push(unparsed(rawText, 'unterminated tool block: no <|tool_call_end|>'));
       else if (split < 0 || split > last)
         results.push(unparsed(rawText, 'no <|tool_call_argument_begin|> in the call'));
       else {
-        const id = raw(segments.slice(at + 1, split)).trim();
-        results.push(readCall(nameOf(id), raw(segments.slice(split + 1, last)), rawText, id));
+        const id = this.show(segments.slice(at + 1, split)).trim();
+        results.push(readCall(nameOf(id), this.show(segments.slice(split + 1, last)), rawText, id));
       }
     }
     if (!closed && results.every((result) => result.call)) {
-      results.push(unparsed(raw(segments), 'unterminated tool block: no <|tool_calls_section_end|>'));
+      results.push(unparsed(this.show(segments), 'unterminated tool block: no <|tool_calls_section_end|>'));
     }
     return results;
   }

@@ -1,7 +1,8 @@
 import type { Tokenizer } from '../tokenizer/Tokenizer.js';
 import { hasThinking, partsOf, textOf, thinkingOf } from './content.js';
 import type { Content, ContentPart, Message, Role, ToolSpec } from './Message.js';
-import type { RenderContext, RenderedMessage } from './MessageRenderer.js';
+import type { RenderedMessage } from './MessageRenderer.js';
+import type { RenderContext } from './RenderContext.js';
 import { imageChunk } from './images.js';
 import type { Piece } from './pieces.js';
 import { pythonJson } from './pythonJson.js';

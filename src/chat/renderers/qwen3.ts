@@ -3,7 +3,8 @@ import { hasThinking, partsOf, textOf } from './content.js';
 import { imageChunk, qwenImageTokens, type ImageTokenRule } from './images.js';
 import { MarkedRenderer } from './MarkedRenderer.js';
 import type { ContentPart, Message, Role, ToolCall, ToolSpec } from './Message.js';
-import type { RenderContext, RenderedMessage } from './MessageRenderer.js';
+import type { RenderedMessage } from './MessageRenderer.js';
+import type { RenderContext } from './RenderContext.js';
 import type { Piece } from './pieces.js';
 import { parseJson, pythonJson } from './pythonJson.js';
 import { RendererError } from './RendererError.js';
@@ -137,7 +138,7 @@ export class Qwen3Renderer extends MarkedRenderer {
   }
 
   protected override readTools({ segments, closed }: Block): ToolCallResult[] {
-    const text = segments.map((s) => (typeof s === 'string' ? s : this.tokenizer.decode([s]))).join('');
+    const text = this.show(segments);
     if (!closed) return [unparsed(`<tool_call>${text}`, 'unterminated tool block: no </tool_call>')];
     return [toolCallFromJson(text, `<tool_call>${text}</tool_call>`)];
   }

@@ -1,7 +1,8 @@
 import type { Tokenizer } from '../tokenizer/Tokenizer.js';
 import { hasThinking, partsOf, textOf, thinkingOf, trimVisible } from './content.js';
 import type { Content, Message, Role, ToolCall } from './Message.js';
-import type { RenderContext, RenderedMessage } from './MessageRenderer.js';
+import type { RenderedMessage } from './MessageRenderer.js';
+import type { RenderContext } from './RenderContext.js';
 import { argumentsOf } from './openai.js';
 import type { Piece } from './pieces.js';
 import { pythonJson } from './pythonJson.js';
@@ -107,7 +108,7 @@ export class Qwen35Renderer extends Qwen3Renderer {
   }
 
   protected override readTools({ segments, closed }: Block): ToolCallResult[] {
-    const text = segments.map((s) => (typeof s === 'string' ? s : this.tokenizer.decode([s]))).join('');
+    const text = this.show(segments);
     if (!closed) return [unparsed(`<tool_call>${text}`, 'unterminated tool block: no </tool_call>')];
     return [toolCallFromTags(text, `<tool_call>${text}</tool_call>`)];
   }

@@ -1,7 +1,7 @@
 import type { Tokenizer } from '../tokenizer/Tokenizer.js';
 import { hasThinking, textOf } from './content.js';
 import type { Message } from './Message.js';
-import type { RenderContext } from './MessageRenderer.js';
+import type { RenderContext } from './RenderContext.js';
 import { pythonJson } from './pythonJson.js';
 import type { Qwen3Options } from './qwen3.js';
 import { Qwen35Renderer } from './qwen3_5.js';

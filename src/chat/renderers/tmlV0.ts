@@ -122,7 +122,7 @@ export class TmlV0Renderer extends MarkedRenderer {
   }
 
   protected override readTools({ segments, closed }: Block): ToolCallResult[] {
-    const text = segments.map((s) => (typeof s === 'string' ? s : this.tokenizer.decode([s]))).join('');
+    const text = this.show(segments);
     if (!closed) return [unparsed(text, 'unterminated tool block: no <|end_message|>')];
     try {
       const value = parseJson(text);

@@ -29,3 +29,15 @@ export function toolCallFromJson(text: string, rawText: string): ToolCallResult 
     call: { name, arguments: pythonJson(args, { ensureAscii: false }), ...(typeof id === 'string' ? { id } : {}) },
   };
 }
+
+/** A call whose arguments stay the text they are, provided it is JSON. */
+export function readCall(name: string, json: string, rawText: string, id?: string): ToolCallResult {
+  const trimmed = json.trim();
+  if (name.trim() === '') return unparsed(rawText, 'Missing function name');
+  try {
+    parseJson(trimmed);
+  } catch (error) {
+    return unparsed(rawText, `Invalid JSON: ${(error as Error).message}`);
+  }
+  return { call: { name: name.trim(), arguments: trimmed, ...(id === undefined ? {} : { id }) } };
+}
