@@ -1,0 +1,90 @@
+import { NEVER, filter, map } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { ServiceClient } from 'tinker-rx';
+import { dropped, fakeTransport, refusal } from 'tinker-rx/testing';
+import { marbles } from '../marbles.js';
+import { stage, times } from './stage.js';
+
+describe('the heartbeat', () => {
+  // prettier-ignore
+  it('goes out every ten seconds from the session on', marbles((m) => {
+    m.scheduler.maxFrames = 30_000;
+    const fake = fakeTransport({ scheduler: m.scheduler });
+    const call = m.hot('   -----a');
+    const expected = '     5ms 10s h 9999ms h';
+    const service = new ServiceClient(fake.clientOptions);
+    call.subscribe(() => void service.createSamplingClient({ baseModel: 'any' }));
+    const beats = fake.requests$.pipe(filter(({ path }) => path === 'session_heartbeat'), map(() => 'h'));
+    m.expect(beats).toBeObservable(expected);
+  }));
+
+  it('names the session, has a lane of its own kind and ten seconds to be answered, and is not tried again', () => {
+    const on = stage({ script: { session_heartbeat: NEVER } });
+    on.sampler();
+    on.clock.advanceTo(35_000);
+    const beats = on.fake.to('session_heartbeat');
+    expect(times(beats)).toEqual([10_000, 20_000, 30_000]);
+    expect(beats[0]!.json).toEqual({ session_id: 'session-1', type: 'session_heartbeat' });
+    expect(beats.map(({ lane, state, endedMs }) => [lane, state, endedMs])).toEqual([
+      ['session', 'aborted', 20_000],
+      ['session', 'aborted', 30_000],
+      ['session', 'open', undefined],
+    ]);
+  });
+
+  it.each([
+    ['refused', refusal(503, 'down')],
+    ['lost', dropped()],
+  ])('is reported missing once it has been %s for more than two minutes', (_, answer) => {
+    const on = stage({ script: { session_heartbeat: answer } });
+    on.sampler();
+    on.clock.advanceTo(129_999);
+    expect(on.eventsOf('heartbeat-missed')).toEqual([]);
+    on.clock.advanceTo(150_000);
+    expect(on.eventsOf('heartbeat-missed').map(({ silentMs, sessionId }) => [silentMs, sessionId])).toEqual([
+      [130_000, 'session-1'],
+      [140_000, 'session-1'],
+      [150_000, 'session-1'],
+    ]);
+  });
+
+  it('starts to count anew with each one that gets through', () => {
+    let lost = true;
+    const on = stage({ script: { session_heartbeat: () => (lost ? dropped() : undefined) } });
+    on.sampler();
+    on.clock.advanceTo(95_000);
+    lost = false;
+    on.clock.advanceTo(105_000);
+    lost = true;
+    on.clock.advanceTo(225_000);
+    expect(on.eventsOf('heartbeat-missed')).toEqual([]);
+    on.clock.advanceTo(230_000);
+    expect(on.eventsOf('heartbeat-missed').map(({ silentMs }) => silentMs)).toEqual([130_000]);
+  });
+
+  it('stops when the service says that the session has finished', () => {
+    const on = stage({ script: { session_heartbeat: [(): undefined => undefined, refusal(410, 'finished')] } });
+    on.sampler();
+    on.clock.advanceTo(60_000);
+    expect(times(on.fake.to('session_heartbeat'))).toEqual([10_000, 20_000]);
+    expect(on.eventsOf('session-finished')).toEqual([
+      { type: 'session-finished', sessionId: 'session-1', status: 'ended-by-server', atMs: 20_000 },
+    ]);
+  });
+
+  it('does not beat without a session', () => {
+    const on = stage();
+    on.clock.resolve(on.service.getServerCapabilities());
+    on.clock.advanceTo(60_000);
+    expect(on.fake.to('session_heartbeat')).toEqual([]);
+  });
+
+  it('stops with the client', () => {
+    const on = stage();
+    on.sampler();
+    on.clock.advanceTo(15_000);
+    on.clock.resolve(on.service.close());
+    on.clock.advanceTo(60_000);
+    expect(times(on.fake.to('session_heartbeat'))).toEqual([10_000]);
+  });
+});
