@@ -43,7 +43,7 @@ export interface Call {
   readonly jsonText?: string;
   readonly protobuf?: Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Default one minute. */
+  /** Default: the connection's. */
   readonly timeoutMs?: number;
 }
 
@@ -58,11 +58,12 @@ export interface ConnectionOptions {
   readonly scheduler: SchedulerLike;
   readonly random: () => number;
   readonly uuid: () => string;
+  readonly timeoutMs: number;
+  readonly pollTimeoutMs: number;
   /** Known flags, where another process fetched them already. */
   readonly config?: ClientConfig;
 }
 
-const DEFAULT_TIMEOUT_MS = 60_000;
 const PROTOBUF = 'application/x-protobuf';
 
 /**
@@ -120,6 +121,11 @@ export class Connection {
     return this.#config;
   }
 
+  /** How long a poll may take to be answered. */
+  get pollTimeoutMs(): number {
+    return this.#options.pollTimeoutMs;
+  }
+
   /** The JWT behind the requests, where the service uses them. */
   token(): Observable<string> {
     return this.ready().pipe(concatMap(() => this.#tokens.token()));
@@ -147,7 +153,7 @@ export class Connection {
    * here twice and the three together cost as much as the request itself.
    */
   #exchange(call: Call, token: string, idempotencyKey: string | undefined): Observable<TransportResponse> {
-    const { path, method = 'POST', timeoutMs = DEFAULT_TIMEOUT_MS } = call;
+    const { path, method = 'POST', timeoutMs = this.#options.timeoutMs } = call;
     return new Observable((subscriber) => {
       const fail = (error: unknown): void => {
         const what = `${method} /api/v1/${path}`;

@@ -25,7 +25,7 @@ import { BILLING_RETRY_MS } from './Billing.js';
 import { decodeJson, type Connection } from './Connection.js';
 import { APIStatusError, type TinkerError } from './errors.js';
 import { meaningOf, parseBody } from './failure.js';
-import { POLL_TIMEOUT_MS, type KnownOutcome } from './retrieve.js';
+import type { KnownOutcome } from './retrieve.js';
 
 const RETRY_MS = 1000;
 const MOST_BAD_REQUESTS = 3;
@@ -147,7 +147,7 @@ export class SessionPoller {
     });
     return this.connection
       .attempt(
-        { path: 'retrieve_futures', lane: 'sessionPolls', json, timeoutMs: POLL_TIMEOUT_MS },
+        { path: 'retrieve_futures', lane: 'sessionPolls', json, timeoutMs: this.connection.pollTimeoutMs },
         this.connection.uuid(),
       )
       .pipe(
@@ -210,7 +210,7 @@ export class SessionPoller {
           lane: 'polls',
           json: { request_id: requestId, allow_metadata_only: true },
           headers: { accept: 'application/x-protobuf', 'x-tinker-request-type': 'Sample' },
-          timeoutMs: POLL_TIMEOUT_MS,
+          timeoutMs: this.connection.pollTimeoutMs,
         },
         this.connection.uuid(),
       )

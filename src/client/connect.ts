@@ -2,9 +2,10 @@ import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import { resolveCommandCredential, resolveCredential, type TokenSource } from '../transport/auth.js';
 import { resolveBaseUrl } from '../transport/baseUrl.js';
 import { systemRandom, systemUuid } from '../transport/system.js';
-import type { Transport } from '../transport/Transport.js';
+import type { Lane, Transport } from '../transport/Transport.js';
 import { undiciTransport, type UndiciTransport } from '../transport/undiciTransport.js';
 import type { ClientConfig } from '../wire/session.js';
+import { ValidationError } from '../wire/tinkerError.js';
 import { Connection } from './Connection.js';
 
 /** The version of the official SDK whose protocol this client speaks; the hosted service gates on it. */
@@ -27,6 +28,12 @@ export interface ConnectOptions {
   readonly random?: () => number;
   /** Idempotency keys. Default: random UUIDs. */
   readonly uuid?: () => string;
+  /** When to give up on a poll's answer and ask again. Default 45,000; servers hold polls for up to half a minute. */
+  readonly pollTimeoutMs?: number;
+  /** When to give up on any other answer. Default 60,000. */
+  readonly timeoutMs?: number;
+  /** Most connections of each lane. Default: no limit for polls, 128 for training and sampling, fewer for the rest. */
+  readonly connections?: Partial<Readonly<Record<Lane, number>>>;
   /** @internal */
   readonly credential?: TokenSource;
   /** @internal Flags that another process fetched. */
@@ -45,7 +52,8 @@ export function connect(options: ConnectOptions): Connected {
   const baseUrl = resolveBaseUrl(options.baseUrl, env['TINKER_BASE_URL']);
   const credentials = { apiKey: options.apiKey, environment: env };
   const credential = options.credential ?? resolveCredential(credentials);
-  const sockets = options.transport === undefined ? undiciTransport({ baseUrl }) : undefined;
+  const sockets =
+    options.transport === undefined ? undiciTransport({ baseUrl, connections: options.connections ?? {} }) : undefined;
   const connection = new Connection({
     transport: options.transport ?? sockets!.transport,
     baseUrl,
@@ -56,9 +64,16 @@ export function connect(options: ConnectOptions): Connected {
     scheduler: options.scheduler ?? asyncScheduler,
     random: options.random ?? systemRandom,
     uuid: options.uuid ?? systemUuid,
+    timeoutMs: positive('timeoutMs', options.timeoutMs ?? 60_000),
+    pollTimeoutMs: positive('pollTimeoutMs', options.pollTimeoutMs ?? 45_000),
     ...(options.config === undefined ? {} : { config: options.config }),
   });
   return { connection, sockets };
+}
+
+function positive(name: string, value: number): number {
+  if (!(value > 0)) throw new ValidationError(`${name} must be > 0, got ${value}`);
+  return value;
 }
 
 function cloudflareHeaders(env: NodeJS.ProcessEnv): Record<string, string> {

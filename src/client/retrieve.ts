@@ -28,7 +28,6 @@ export interface ResultFormat<A> {
   readonly protobuf?: (bytes: Uint8Array) => A;
 }
 
-export const POLL_TIMEOUT_MS = 45_000;
 const MOST_BAD_REQUESTS = 3;
 const SERVER_ERRORS_AT_ONCE = 2;
 /** A server that answers "not yet" without holding the poll must not be asked in a tight loop. */
@@ -116,7 +115,7 @@ class Poll<A> {
           lane: 'polls',
           json: { request_id: this.work.requestId, allow_metadata_only: allowMetadataOnly },
           headers,
-          timeoutMs: POLL_TIMEOUT_MS,
+          timeoutMs: this.connection.pollTimeoutMs,
         },
         this.connection.uuid(),
       );

@@ -169,11 +169,11 @@ function essence(value: Json): Json {
 function withPlaceholders(ours: Json, theirs: Json): Json {
   if (theirs === '<timestamp>') return typeof ours === 'string' && !Number.isNaN(Date.parse(ours)) ? theirs : ours;
   if (Array.isArray(ours) && Array.isArray(theirs))
-    return ours.map((value, index) => withPlaceholders(value, theirs[index] ?? null));
+    return (ours as Json[]).map((value, index) => withPlaceholders(value, (theirs as Json[])[index] ?? null));
   if (typeof ours !== 'object' || ours === null || typeof theirs !== 'object' || theirs === null) return ours;
   const known = theirs as Record<string, Json>;
   return Object.fromEntries(
-    Object.entries(ours).map(([key, value]) => [key, withPlaceholders(value as Json, known[key] ?? null)]),
+    Object.entries(ours).map(([key, value]) => [key, withPlaceholders(value, known[key] ?? null)]),
   );
 }
 

@@ -1,0 +1,154 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { APIConnectionError, ModelInput, ServiceClient, type ServiceClientOptions, type TinkerEvent } from 'tinker-rx';
+import { FakeService, halfBody, inTurn, reply, reset, type Answer } from './support/fakeService.js';
+import { hurry } from './support/hurry.js';
+
+const KEY = 'tml-loopback';
+let fake: FakeService;
+let service: ServiceClient;
+const events: TinkerEvent[] = [];
+
+async function start(answers: Record<string, Answer>, options: ServiceClientOptions = {}): Promise<void> {
+  fake = await FakeService.start(answers);
+  service = new ServiceClient({
+    baseUrl: fake.url,
+    apiKey: KEY,
+    telemetry: false,
+    logLevel: 'silent',
+    scheduler: hurry(50),
+    ...options,
+  });
+  events.length = 0;
+  service.events$.subscribe((event) => events.push(event));
+}
+afterEach(async () => {
+  await service.destroy();
+  await fake.close();
+});
+
+const trainer = () => service.createLoraTrainingClient({ baseModel: 'm' });
+const created = () => ({ retrieve_future: inTurn(reply({ model_id: 'model' }), reply({ metrics: {} })) });
+
+describe('a submission', () => {
+  it.each([
+    ['a reset', reset],
+    ['a half-written body', halfBody],
+    ['a 503', reply({ detail: 'later' }, 503)],
+  ])('survives %s and goes out again under the same key and number', async (_, fault) => {
+    await start({ ...created(), optim_step: inTurn(fault, fault, reply({ request_id: 'step' })) });
+    await (await trainer()).optimStep();
+    const hits = fake.hitsOf('optim_step');
+    expect(hits.map(({ json }) => json['seq_id'])).toStrictEqual([1, 1, 1]);
+    expect(new Set(hits.map(({ headers }) => headers['x-idempotency-key'])).size).toBe(1);
+  });
+
+  it('goes out on a new connection after a 400 without a body', async () => {
+    const bare: Answer = (response) => response.writeHead(400, { 'content-length': '0' }).end();
+    await start({ ...created(), optim_step: inTurn(bare, reply({ request_id: 'step' })) });
+    const client = await trainer();
+    const opened = fake.opened;
+    await client.optimStep();
+    expect(fake.hitsOf('optim_step')).toHaveLength(2);
+    expect(fake.opened).toBe(opened + 1);
+  });
+
+  it('is one hit when it is cancelled during backoff', async () => {
+    await start({ ...created(), optim_step: reply({ detail: 'later' }, 503) }, { scheduler: hurry(10) });
+    const step = (await trainer()).optimStep();
+    while (fake.hitsOf('optim_step').length === 0) await pause(5);
+    await pause(20);
+    step.cancel();
+    await pause(300);
+    expect(fake.hitsOf('optim_step')).toHaveLength(1);
+    await expect(step).rejects.toMatchObject({ code: 'cancelled' });
+  });
+});
+
+describe('a poll', () => {
+  it('that nobody answers is given up and asked again', async () => {
+    const silent: Answer = () => {};
+    await start(
+      {
+        retrieve_future: inTurn(reply({ model_id: 'model' }), silent, reply({ metrics: { done: 1 } })),
+        optim_step: reply({ request_id: 'step' }),
+      },
+      { pollTimeoutMs: 10_000 },
+    );
+    expect(await (await trainer()).optimStep()).toStrictEqual({ metrics: { done: 1 } });
+    expect(fake.hitsOf('retrieve_future').map(({ headers }) => headers['x-tinker-request-iteration'])).toStrictEqual([
+      '0',
+      '0',
+      '1',
+    ]);
+    expect(events.find((event) => event.type === 'request-retry')).toMatchObject({ error: { code: 'timeout' } });
+  });
+
+  it('survives resets and half-written bodies', async () => {
+    await start({
+      retrieve_future: inTurn(reply({ model_id: 'model' }), reset, halfBody, reply({ metrics: {} })),
+      optim_step: reply({ request_id: 'step' }),
+    });
+    await (await trainer()).optimStep();
+    expect(fake.hitsOf('retrieve_future')).toHaveLength(4);
+  });
+});
+
+describe('lanes', () => {
+  it('let a heartbeat through while 2,000 polls are open', async () => {
+    const held: Answer = () => {};
+    let n = 0;
+    await start(
+      {
+        asample: (response, hit, request) => reply({ request_id: `r${n++}` })(response, hit, request),
+        retrieve_future: held,
+      },
+      { scheduler: hurry(4), pollTimeoutMs: 600_000 },
+    );
+    const sampler = await service.createSamplingClient({ baseModel: 'm' });
+    const prompt = ModelInput.fromInts([1, 2, 3]);
+    for (let index = 0; index < 2000; index++)
+      void sampler.sample({ prompt, samplingParams: { maxTokens: 1 } }).subscribe({ error: () => {} });
+    while (fake.hitsOf('retrieve_future').length < 2000) await pause(20);
+    const before = fake.hitsOf('session_heartbeat').length;
+    const started = performance.now();
+    while (fake.hitsOf('session_heartbeat').length <= before) await pause(10);
+    expect(performance.now() - started).toBeLessThan(11_000);
+    expect(fake.hitsOf('retrieve_future')).toHaveLength(2000);
+  }, 60_000);
+});
+
+describe('close', () => {
+  it('waits for what is in flight, finishes the session, and leaves no connection open', async () => {
+    const slow: Answer = (...seen) => setTimeout(() => reply({ metrics: { late: 1 } })(...seen), 150);
+    await start({
+      retrieve_future: inTurn(reply({ model_id: 'model' }), slow),
+      optim_step: reply({ request_id: 'step' }),
+    });
+    const step = (await trainer()).optimStep();
+    await service.close({ status: 'errored', detail: 'why' });
+    expect(await step).toStrictEqual({ metrics: { late: 1 } });
+    expect(fake.hitsOf('sessions/s/finish').map(({ json }) => json)).toStrictEqual([
+      { reason: { type: 'errored' }, detail: 'why' },
+    ]);
+    await pause(50);
+    expect(fake.sockets.size).toBe(0);
+    await expect(service.getServerCapabilities()).rejects.toMatchObject({ code: 'closed' });
+  });
+
+  it('ends although the server is gone', async () => {
+    await start(created());
+    await trainer();
+    await fake.close();
+    await service.close();
+    expect(events.at(-1)).toBeDefined();
+  });
+});
+
+it('a server that is not there is a connection error after five minutes of trying', async () => {
+  await start({});
+  await fake.close();
+  const failure = await service.getServerCapabilities().either();
+  expect(failure).toMatchObject({ _tag: 'Left', left: expect.any(APIConnectionError) as unknown });
+});
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,0 +1,92 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+
+export interface Hit {
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly json: Readonly<Record<string, unknown>>;
+  readonly body: Buffer;
+}
+/** Answers one request; nothing is added to what it does. */
+export type Answer = (response: ServerResponse, hit: Hit, request: IncomingMessage) => void;
+
+/** A real HTTP server on a free port that answers each path as told and remembers what it saw. */
+export class FakeService {
+  readonly hits: Hit[] = [];
+  readonly sockets = new Set<Socket>();
+  #server: Server;
+  opened = 0;
+
+  private constructor(readonly answers: Record<string, Answer>) {
+    this.#server = createServer((request, response) => void this.#answer(request, response));
+    this.#server.on('connection', (socket) => {
+      this.opened++;
+      this.sockets.add(socket);
+      socket.on('close', () => this.sockets.delete(socket));
+    });
+  }
+
+  static async start(answers: Record<string, Answer>): Promise<FakeService> {
+    const fake = new FakeService({ ...USUAL, ...answers });
+    await new Promise<void>((resolve) => fake.#server.listen(0, '127.0.0.1', resolve));
+    return fake;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  hitsOf(path: string): Hit[] {
+    return this.hits.filter((hit) => hit.path === path);
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks);
+    const isJson = (request.headers['content-type'] ?? '').includes('json') && body.length > 0;
+    const hit: Hit = {
+      path: (request.url ?? '').replace('/api/v1/', ''),
+      headers: request.headers,
+      json: isJson ? (JSON.parse(body.toString()) as Record<string, unknown>) : {},
+      body,
+    };
+    this.hits.push(hit);
+    const answer = this.answers[hit.path] ?? reply({ detail: 'not found' }, 404);
+    answer(response, hit, request);
+  }
+}
+
+export const reply =
+  (body: unknown, status = 200, headers: Record<string, string> = {}): Answer =>
+  (response) => {
+    const text = JSON.stringify(body);
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text);
+  };
+export const reset: Answer = (_, __, request) => request.socket.resetAndDestroy();
+/** Promises more bytes than it sends, then hangs up. */
+export const halfBody: Answer = (response, _, request) => {
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
+  response.write('{"request_id":', () => request.socket.destroy());
+};
+/** The answers one after the other; the last one again and again. */
+export function inTurn(...answers: readonly Answer[]): Answer {
+  let next = 0;
+  return (...seen) => answers[Math.min(next++, answers.length - 1)]!(...seen);
+}
+
+const USUAL: Record<string, Answer> = {
+  'client/config': reply({}),
+  'client/dynamic_config': reply({}),
+  create_session: reply({ session_id: 's' }),
+  session_heartbeat: reply({}),
+  telemetry: reply({ status: 'accepted' }),
+  'sessions/s/finish': reply({}),
+  create_model: reply({ request_id: 'create' }),
+  create_sampling_session: reply({ sampling_session_id: 's:sample:0' }),
+};
