@@ -45,6 +45,10 @@ export function runCustomLoss(
   data: readonly Datum[],
   forward: ForwardBackwardOutput,
 ): CustomLossResult {
+  if (forward.lossFnOutputs.length !== data.length)
+    throw new APIResponseValidationError(
+      `the forward pass gave ${forward.lossFnOutputs.length} outputs for ${data.length} datums`,
+    );
   const logprobs = forward.lossFnOutputs.map((output, index) => {
     const tensor = output['logprobs'];
     if (tensor === undefined)
@@ -63,16 +67,21 @@ export function runCustomLoss(
   return result;
 }
 
-function checkResult({ loss, gradients }: CustomLossResult, logprobs: readonly Float32Array[]): void {
-  if (!Number.isFinite(loss)) throw new CustomLossError(`the custom loss is ${loss}`);
+function checkResult(result: CustomLossResult | undefined, logprobs: readonly Float32Array[]): void {
+  const { loss, gradients } = result ?? {};
+  if (!Array.isArray(gradients))
+    throw new CustomLossError('the custom loss must return { loss, gradients }, and not a promise of it');
+  if (!Number.isFinite(loss)) throw new CustomLossError(`the custom loss is ${String(loss)}`);
   if (gradients.length !== logprobs.length)
     throw new CustomLossError(`the custom loss gave ${gradients.length} gradients for ${logprobs.length} datums`);
-  gradients.forEach((gradient, index) => {
+  gradients.forEach((gradient: Float32Array | readonly number[] | undefined, index) => {
     const { length } = logprobs[index]!;
-    if (gradient.length !== length)
-      throw new CustomLossError(`gradient ${index} has ${gradient.length} values for ${length} logprobs`);
-    if (Array.prototype.some.call(gradient, (value: number) => !Number.isFinite(value)))
-      throw new CustomLossError(`gradient ${index} holds a value that is not finite`);
+    if (gradient?.length !== length)
+      throw new CustomLossError(`gradient ${index} has ${gradient?.length ?? 0} values for ${length} logprobs`);
+    for (let at = 0; at < length; at++) {
+      if (!Number.isFinite(gradient[at]))
+        throw new CustomLossError(`gradient ${index} holds a value that is not finite, at ${at}`);
+    }
   });
 }
 
