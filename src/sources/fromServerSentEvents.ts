@@ -34,7 +34,7 @@ export interface ServerSentEventsOptions {
   readonly lastEventId?: string;
   /** The wait before a reconnect, until the server names its own: ≥ 0. Default 1000. It doubles while reconnects fail. */
   readonly retryMs?: number;
-  /** The longest wait before a reconnect. Default 30 000. */
+  /** The longest wait before a reconnect, unless the server names a longer one. Default 30 000. */
   readonly maxRetryMs?: number;
   /** Told when a connection is asked for, is open, and is lost. */
   readonly onState?: (state: 'connecting' | 'open' | 'lost') => void;
@@ -109,7 +109,7 @@ export function fromServerSentEvents(
 
     const lost = (attempt: number) => {
       onState('lost');
-      return timer(Math.min(maxRetryMs, waitMs * 2 ** (attempt - 1)), scheduler);
+      return timer(Math.min(Math.max(maxRetryMs, waitMs), waitMs * 2 ** (attempt - 1)), scheduler);
     };
     return underGate(currentGate(), fromRowBatches(connect)).pipe(
       repeat({ delay: () => (over ? EMPTY : lost(1)) }),

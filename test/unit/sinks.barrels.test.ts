@@ -1,0 +1,58 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+
+const folder = (name: string) => new URL(`../../src/${name}/`, import.meta.url);
+
+/** The names a file exports, types included. */
+function exportsOf(file: URL): string[] {
+  const code = readFileSync(file, 'utf8');
+  const declared = [
+    ...code.matchAll(/^export (?:abstract )?(?:async )?(?:function\*?|class|const|interface|type) (\w+)/gm),
+  ].map(([, name]) => name!);
+  const passedOn = [...code.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap(([, names]) =>
+    names!
+      .split(',')
+      .map((name) => name.trim().replace(/^type /, ''))
+      .filter((name) => name !== ''),
+  );
+  return [...new Set([...declared, ...passedOn])];
+}
+
+describe.each(['operators', 'sources', 'sinks'])('the barrel of %s', (name) => {
+  const files = readdirSync(folder(name)).filter((file) => file.endsWith('.ts') && file !== 'index.ts');
+
+  it('lists every name of every file, and no other', () => {
+    const inFiles = files.flatMap((file) => exportsOf(new URL(file, folder(name)))).sort();
+    expect(exportsOf(new URL('index.ts', folder(name))).sort()).toStrictEqual(inFiles);
+  });
+
+  it('can be imported, and has what it lists', async () => {
+    const barrel = (await import(`../../src/${name}/index.ts`)) as Record<string, unknown>;
+    const values = files.flatMap((file) =>
+      [...readFileSync(new URL(file, folder(name)), 'utf8').matchAll(/^export (?:function|class|const) (\w+)/gm)].map(
+        ([, found]) => found!,
+      ),
+    );
+    expect(Object.keys(barrel).sort()).toStrictEqual([...new Set(values)].sort());
+  });
+
+  it('has an operator, source or sink of its own name in each file that is named like one', () => {
+    for (const file of files.filter(
+      (each) => /^[a-z]/.test(each) && !['gate.ts', 'schedules.ts', 'step.ts', 'trainingBatch.ts'].includes(each),
+    )) {
+      expect(exportsOf(new URL(file, folder(name)))).toContain(file.replace('.ts', ''));
+    }
+  });
+
+  it('imports only from where it may', () => {
+    const all = readdirSync(folder(name), { recursive: true })
+      .map(String)
+      .filter((file) => file.endsWith('.ts'));
+    for (const file of all) {
+      const from = [...readFileSync(new URL(file, folder(name)), 'utf8').matchAll(/from '(\.[^']+)'/g)].map(
+        ([, path]) => new URL(path!, new URL(file, folder(name))).pathname.split('/src/')[1]!.split('/')[0]!,
+      );
+      for (const top of from) expect(['wire', 'client', 'chat', 'operators', 'sources', 'sinks'], file).toContain(top);
+    }
+  });
+});
