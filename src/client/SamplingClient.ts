@@ -18,7 +18,10 @@ import {
 } from '../wire/sampling.js';
 import { TensorData, type TensorInput } from '../wire/tensor.js';
 import { ValidationError } from '../wire/tinkerError.js';
+import type { Renderer } from '../chat/renderers/Renderer.js';
+import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
 import { Budget } from './Budget.js';
+import { rendererOf, tokenizerOf } from './chat.js';
 import { once } from './Connection.js';
 import type { TinkerError } from './errors.js';
 import { meaningOf, type Use } from './failure.js';
@@ -177,6 +180,18 @@ export class SamplingClient {
       this.#session.connection
         .call({ method: 'GET', path, lane: 'rest' }, GetSamplerResponse)
         .pipe(map(({ baseModel }) => baseModel)),
+    );
+  }
+
+  /** The tokenizer of the model this sampler is based on. */
+  getTokenizer(): TinkerFuture<Tokenizer> {
+    return this.#lifecycle.start(() => this.getBaseModel().pipe(concatMap((model) => tokenizerOf(model))));
+  }
+
+  /** The renderer recommended for this model, or another one by name, over its tokenizer. */
+  getRenderer(name?: string): TinkerFuture<Renderer> {
+    return this.#lifecycle.start(() =>
+      this.getBaseModel().pipe(concatMap((model) => rendererOf(model, undefined, name))),
     );
   }
 

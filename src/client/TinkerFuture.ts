@@ -17,14 +17,15 @@ export interface FutureProgress {
  * reading it again asks nobody. A failure that nobody reads is no unhandled rejection.
  */
 export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
-  readonly #result = new AsyncSubject<A>();
+  /** Not of A by type: a subject also takes values, and a future of a subclass is a future of its base. */
+  readonly #result = new AsyncSubject<unknown>();
   readonly #work: Subscription;
   readonly #onSettled: ((error: unknown) => void) | undefined;
   #requestId: string | undefined;
 
   /** `onSettled` is told when the work is over: with its failure, or with undefined. */
   constructor(work: (progress: FutureProgress) => Observable<A>, onSettled?: (error: unknown) => void) {
-    super((subscriber) => this.#result.subscribe(subscriber));
+    super((subscriber) => (this.#result as Observable<unknown> as Observable<A>).subscribe(subscriber));
     const progress: FutureProgress = {
       accepted: (requestId) => {
         this.#requestId = requestId;
@@ -85,7 +86,7 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
   #promise(): Promise<A> {
     return new Promise((resolve, reject) => {
       let value: A;
-      this.#result.subscribe({ next: (result) => (value = result), error: reject, complete: () => resolve(value) });
+      this.subscribe({ next: (result) => (value = result), error: reject, complete: () => resolve(value) });
     });
   }
 }

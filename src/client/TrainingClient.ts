@@ -31,6 +31,9 @@ import {
   SaveWeightsRequest,
   SaveWeightsResponse,
 } from '../wire/weights.js';
+import type { Renderer } from '../chat/renderers/Renderer.js';
+import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
+import { rendererOf, tokenizerOf } from './chat.js';
 import { toChunks, type Chunk } from './chunks.js';
 import { combineOutputs } from './combineOutputs.js';
 import type { Call } from './Connection.js';
@@ -254,6 +257,20 @@ export class TrainingClient {
     );
   }
 
+  /** The tokenizer of this model, as the service names it. */
+  getTokenizer(): TinkerFuture<Tokenizer> {
+    return this.#lifecycle.start(() =>
+      this.getInfo().pipe(concatMap((info) => tokenizerOf(modelName(info), info.modelData.tokenizerId))),
+    );
+  }
+
+  /** The renderer recommended for this model, or another one by name, over its tokenizer. */
+  getRenderer(name?: string): TinkerFuture<Renderer> {
+    return this.#lifecycle.start(() =>
+      this.getInfo().pipe(concatMap((info) => rendererOf(modelName(info), info.modelData.tokenizerId, name))),
+    );
+  }
+
   /** A sampling client over saved weights. */
   createSamplingClient(modelPath: string, options: SamplingClientOptions = {}): TinkerFuture<SamplingClient> {
     return this.#lifecycle.start(() => this.#samplers.create({ modelPath }, options));
@@ -469,6 +486,12 @@ export class TrainingClient {
   }
 }
 
+function modelName(info: GetInfoResponse): string {
+  const name = info.modelData.modelName ?? info.modelName;
+  if (name === undefined) throw new APIResponseValidationError('get_info answered no model name');
+  return name;
+}
+
 /** `org/model:variant` is tokenized as `org/model`. */
 function withoutTokenizerSuffix(info: GetInfoResponse): GetInfoResponse {
   const { tokenizerId } = info.modelData;
@@ -498,6 +521,14 @@ function checkName(name: string): string {
   return name;
 }
 
+/** SkyRL reads a tensor's values and nothing else: it would take sparse ones for a shorter row. */
+const withDenseTensors = (datum: PreparedDatum): PreparedDatum => ({
+  ...datum,
+  lossFnInputs: Object.fromEntries(
+    Object.entries(datum.lossFnInputs).map(([name, tensor]) => [name, tensor.toDense()]),
+  ),
+});
+
 /** The same pass as JSON: servers that take no protobuf have an endpoint of its own for the forward pass. */
 function forwardBackwardJson({
   modelId,
@@ -507,7 +538,7 @@ function forwardBackwardJson({
   lossFnConfig,
   forwardOnly,
 }: ForwardBackwardRequest): Json {
-  const input = defined({ data: [...data], lossFn: lossFn as LossFnType, lossFnConfig });
+  const input = defined({ data: data.map(withDenseTensors), lossFn: lossFn as LossFnType, lossFnConfig });
   return forwardOnly
     ? prepare(ForwardRequestJson, { modelId, seqId, forwardInput: input })
     : prepare(ForwardBackwardRequestJson, { modelId, seqId, forwardBackwardInput: input });
