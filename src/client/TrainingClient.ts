@@ -4,7 +4,7 @@ import { zstdCompress } from '../transport/system.js';
 import { prepareDatum, type Datum, type PreparedDatum } from '../wire/datum.js';
 import type { AdamParams, OptimizerParams } from '../wire/optimizer.js';
 import { decodeForwardBackwardOutput } from '../wire/proto/forwardBackwardOutput.js';
-import { encodeForwardBackwardRequest } from '../wire/proto/forwardBackwardRequest.js';
+import { checkEncodable, encodeForwardBackwardRequest } from '../wire/proto/forwardBackwardRequest.js';
 import type { Json } from '../wire/record.js';
 import { ValidationError } from '../wire/tinkerError.js';
 import { parseTinkerPath } from '../wire/tinkerPath.js';
@@ -154,11 +154,10 @@ export class TrainingClient {
 
   /** Applies the gradients. Without parameters: Adam with the protocol's defaults. */
   optimStep(params: AdamParams | OptimizerParams = {}): TinkerFuture<OptimStepResponse> {
-    const chosen = 'type' in params ? { optimizerParams: params } : { adamParams: params };
     return this.#operation({
       requestType: 'OptimStep',
       path: 'optim_step',
-      json: (seqId) => prepare(OptimStepRequest, { ...chosen, modelId: this.modelId, seqId }),
+      json: (seqId) => prepare(OptimStepRequest, { ...chosenOptimizer(params), modelId: this.modelId, seqId }),
       format: { json: OptimStepResponse },
       onResult: ({ metrics = {} }, seqId) =>
         this.#events.emit({ type: 'step-end', target: this.modelId, seqId, metrics }),
@@ -349,6 +348,7 @@ export class TrainingClient {
     progress: FutureProgress,
   ): Observable<Accepted[]> {
     return defer(() => {
+      if (!this.#session.wireFormat.byArrival) checkEncodable(data);
       const { fwdbwdMaxChunkLen, fwdbwdMaxChunkBytesCount, parallelFwdbwdChunks } = this.#session.connection.config;
       const chunks = toChunks(data, { maxLength: fwdbwdMaxChunkLen, maxBytes: fwdbwdMaxChunkBytesCount });
       const sends = chunks.map((chunk) =>
@@ -499,14 +499,22 @@ function withoutTokenizerSuffix(info: GetInfoResponse): GetInfoResponse {
   return { ...info, modelData: { ...info.modelData, tokenizerId: tokenizerId.split(':')[0]! } };
 }
 
+function chosenOptimizer(
+  params: AdamParams | OptimizerParams,
+): { readonly adamParams: AdamParams } | { readonly optimizerParams: OptimizerParams } {
+  if (typeof params !== 'object' || params === null) throw new ValidationError('optimizer parameters must be an object');
+  return 'type' in params ? { optimizerParams: params } : { adamParams: params };
+}
+
 const lazy = <A>(make: () => A): (() => A) => {
   let made: { readonly value: A } | undefined;
   return () => (made ??= { value: make() }).value;
 };
 
 function prepareData(data: readonly Datum[]): PreparedDatum[] {
+  if (!Array.isArray(data)) throw new ValidationError('data must be a list of datums');
   if (data.length === 0) throw new ValidationError('data is empty: a pass needs at least one datum');
-  return data.map(prepareDatum);
+  return data.map((datum: Datum, index) => prepareDatum(datum, index));
 }
 
 function checkLoss(lossFn: string, config: LossFnConfig | undefined): void {

@@ -75,6 +75,8 @@ class StaticToken implements TokenSource {
   readonly #key: string;
   constructor(key: string) {
     if (!isApiKey(key)) throw new ValidationError("the API key must start with 'tml-'");
+    if (!/^[\x21-\x7e]+$/.test(key))
+      throw new ValidationError('the API key holds a space, a line break or another character that cannot be sent');
     this.#key = key;
   }
   current(): string {

@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
 import { ModelInput, ModelInputCodec } from './modelInput.js';
+import { firstBadToken } from './number.js';
 import { request } from './record.js';
 import { namedTensor, TensorDataCodec, type TensorData, type TensorInput } from './tensor.js';
 import { ValidationError } from './tinkerError.js';
@@ -34,8 +35,11 @@ export interface PreparedDatum extends Datum {
  */
 export function prepareDatum(datum: Datum, index: number): PreparedDatum {
   const where = `data[${index}]`;
+  if (!isObject(datum)) throw new ValidationError(`${where} must be a datum`);
   if (!(datum.modelInput instanceof ModelInput)) throw new ValidationError(`${where}.modelInput must be a ModelInput`);
-  if (datum.modelInput.chunks.length === 0) throw new ValidationError(`${where}.modelInput is empty`);
+  if (datum.modelInput.chunks.every((chunk) => chunk.type === 'encoded_text' && chunk.tokens.length === 0))
+    throw new ValidationError(`${where}.modelInput is empty`);
+  if (!isObject(datum.lossFnInputs)) throw new ValidationError(`${where}.lossFnInputs must be tensors by name`);
   const lossFnInputs: Record<string, TensorData> = {};
   for (const [name, input] of Object.entries(datum.lossFnInputs)) {
     try {
@@ -49,6 +53,8 @@ export function prepareDatum(datum: Datum, index: number): PreparedDatum {
   checkSpans(datum, lossFnInputs, where);
   return { ...datum, lossFnInputs };
 }
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
 /** Every tensor with one row a position must have as many rows as the input has positions. */
 function checkLengths(input: ModelInput, tensors: Readonly<Record<string, TensorData>>, where: string): void {
@@ -69,9 +75,11 @@ function checkLengths(input: ModelInput, tensors: Readonly<Record<string, Tensor
       );
     }
   }
-  if (targets.sparse === undefined && targets.data.some((token) => token < 0)) {
-    throw new ValidationError(`${where}.lossFnInputs.target_tokens holds a negative token id`);
-  }
+  const bad = firstBadToken(targets.data);
+  if (bad >= 0)
+    throw new ValidationError(
+      `${where}.lossFnInputs.target_tokens holds ${targets.data[bad]}: token ids are integers from 0 to 2³¹ − 1`,
+    );
 }
 
 function checkSpans(datum: Datum, tensors: Readonly<Record<string, TensorData>>, where: string): void {

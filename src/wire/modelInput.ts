@@ -6,7 +6,15 @@ import { ValidationError } from './tinkerError.js';
 
 /** What a model reads: text tokens, images and audio, in order. Immutable; every change makes a new one. */
 export class ModelInput {
-  constructor(readonly chunks: readonly ModelInputChunk[]) {}
+  /** @throws ValidationError for a text chunk that holds anything but token ids. */
+  constructor(readonly chunks: readonly ModelInputChunk[]) {
+    chunks.forEach((chunk, index) => {
+      if (chunk.type !== 'encoded_text') return;
+      if (!(chunk.tokens instanceof Int32Array))
+        throw new ValidationError(`chunk ${index}: tokens must be an Int32Array`);
+      checkTokens(chunk.tokens, `chunk ${index}: `);
+    });
+  }
 
   /** One text chunk of the given tokens. @throws ValidationError naming the first entry that is no token id. */
   static fromInts(tokens: ArrayLike<number>): ModelInput {
@@ -51,10 +59,16 @@ export class ModelInput {
   }
 }
 
-function textChunk(tokens: ArrayLike<number>): EncodedTextChunk {
+function checkTokens(tokens: ArrayLike<number>, where = ''): void {
   const bad = firstBadToken(tokens);
-  if (bad >= 0)
-    throw new ValidationError(`token ${bad} is ${String(tokens[bad])}: token ids are integers from 0 to 2³¹ − 1`);
+  if (bad < 0) return;
+  const why = 'token ids are integers from 0 to 2³¹ − 1';
+  throw new ValidationError(`${where}token ${bad} is ${String(tokens[bad])}: ${why}`);
+}
+
+function textChunk(tokens: ArrayLike<number>): EncodedTextChunk {
+  // Before they become 32-bit integers, which would hide what is wrong with them.
+  checkTokens(tokens);
   return { type: 'encoded_text', tokens: tokens instanceof Int32Array ? tokens : Int32Array.from(tokens) };
 }
 

@@ -20,7 +20,8 @@ export interface TinkerPath {
 
 /** @throws ValidationError when the text is no checkpoint path. */
 export function parseTinkerPath(path: string): TinkerPath {
-  const [run, folder, name, ...rest] = path.startsWith('tinker://') ? path.slice('tinker://'.length).split('/') : [];
+  const text = typeof path === 'string' ? path : '';
+  const [run, folder, name, ...rest] = text.startsWith('tinker://') ? text.slice('tinker://'.length).split('/') : [];
   const isSegment = (part: string | undefined): part is string =>
     part !== undefined && part !== '' && part !== '.' && part !== '..';
   if (isSegment(run) && isSegment(folder) && rest.length === 0) {
@@ -31,6 +32,6 @@ export function parseTinkerPath(path: string): TinkerPath {
     }
   }
   throw new ValidationError(
-    `not a checkpoint path: expected tinker://run/{weights|sampler_weights|external_weights}/name, got ${JSON.stringify(path.slice(0, 200))}`,
+    `not a checkpoint path: expected tinker://run/{weights|sampler_weights|external_weights}/name, got ${JSON.stringify(text.slice(0, 200))}`,
   );
 }

@@ -28,6 +28,16 @@ export function encodeForwardBackwardRequest(request: ForwardBackwardRequest): U
   return writer.finish();
 }
 
+/** Refuses what protobuf has no place for, before a request takes its number. @throws ValidationError */
+export function checkEncodable(data: readonly PreparedDatum[]): void {
+  data.forEach(({ modelInput }, index) => {
+    if (modelInput.chunks.some((chunk) => chunk.type === 'image_asset_pointer'))
+      throw new ValidationError(`data[${index}].modelInput: ${NO_POINTERS}`);
+  });
+}
+
+const NO_POINTERS = 'image_asset_pointer chunks have no place in a training request; send the image itself';
+
 function writeDatum(writer: MessageWriter, datum: PreparedDatum): void {
   for (const chunk of datum.modelInput.chunks) writer.message(1, (nested) => writeChunk(nested, chunk));
   for (const [name, tensor] of Object.entries(datum.lossFnInputs)) {
@@ -52,9 +62,7 @@ function writeChunk(writer: MessageWriter, chunk: ModelInputChunk): void {
       writer.message(3, (audio) => audio.bytes(1, chunk.dmel));
       return;
     case 'image_asset_pointer':
-      throw new ValidationError(
-        'image_asset_pointer chunks have no place in a training request; send the image itself',
-      );
+      throw new ValidationError(NO_POINTERS);
   }
 }
 
