@@ -1,5 +1,5 @@
 import { ByteSink, decodeUtf8 } from './ByteSink.js';
-import { createTextEncoder, EMPTY_MODEL, withAllSteps } from './encodePieces.js';
+import { createPlainLibrary, createTextEncoder, EMPTY_MODEL, withAllSteps, type PlainLibrary } from './encodePieces.js';
 import { createLibrary, type Library } from './library.js';
 import { RECIPE, type Reproducible, type TokenizerRecipe } from './recipe.js';
 import { specialId } from './specials.js';
@@ -45,17 +45,19 @@ export class HuggingFaceTokenizer implements Tokenizer, Reproducible {
   ) {
     const { tokenizer, config = {} } = files;
     checkTokenizerJson(tokenizer, id);
+    let plain: PlainLibrary;
     try {
-      this.#library = createLibrary(withAllSteps(tokenizer), config);
+      plain = createPlainLibrary(tokenizer, config);
     } catch (cause) {
       throw new TokenizerError(`${id}: @huggingface/tokenizers cannot read its tokenizer.json`, { cause });
     }
     const added = addedTokens(files);
     this.#files = files;
+    this.#library = plain.library;
     this.#vocabulary = this.#library.model.vocab;
     this.#added = new Map(added.map((token) => [token.id, token]));
     this.#decoder = tokenDecoder(tokenizer.decoder);
-    this.#encode = createTextEncoder(this.#library, tokenizer);
+    this.#encode = createTextEncoder(plain, tokenizer);
     this.specialTokens = new Map(added.map(({ content, id }) => [content, id]));
     this.vocabSize = added.reduce((size, token) => Math.max(size, token.id + 1), this.#vocabulary.length);
     this.eosTokenId = this.#idOf(tokenName(config.eos_token));

@@ -1,3 +1,5 @@
+import { BYTE_OF_CHARACTER } from './byteAlphabet.js';
+import { BytePairEncoder } from './BytePairEncoder.js';
 import { createLibrary, splitPattern, type Library } from './library.js';
 import { PieceCache, type PieceTokens } from './PieceCache.js';
 import type { StepJson, TokenizerJson } from './tokenizerFiles.js';
@@ -17,29 +19,47 @@ export const withAllSteps = (json: TokenizerJson): object => ({
   added_tokens: [],
 });
 
+/** A library instance without added tokens, and the encoder of pieces that stands in for its model where there is one. */
+export interface PlainLibrary {
+  readonly library: Library;
+  readonly pairs: BytePairEncoder | undefined;
+}
+
+/** Throws what the library throws on a tokenizer.json that it cannot read. */
+export function createPlainLibrary(json: TokenizerJson, config: object): PlainLibrary {
+  const isSplit = splitSteps(json.pre_tokenizer) !== undefined;
+  const pairs = isSplit ? BytePairEncoder.for(json.model) : undefined;
+  if (pairs === undefined) return { library: createLibrary(withAllSteps(json), config), pairs };
+  // Without merges the library loads in half the time; its model is then ours.
+  const library = createLibrary(withAllSteps({ ...json, model: { ...json.model, merges: [] } }), config);
+  const { vocab, tokens_to_ids, unk_token_id } = library.model;
+  const encode = (pieces: readonly string[]): string[] =>
+    pieces.flatMap((piece) => pairs.encode(bytesOf(piece)).map((id) => vocab[id]!));
+  library.model = Object.assign(encode, { vocab, tokens_to_ids, unk_token_id });
+  return { library, pairs };
+}
+
+/** The bytes that a piece in GPT-2's alphabet stands for. */
+const bytesOf = (piece: string): Uint8Array =>
+  Uint8Array.from(piece, (character) => BYTE_OF_CHARACTER[character.charCodeAt(0)]! - 1);
+
 /**
  * Encodes text with a library instance that has no added tokens, so that special-token strings in it stay text.
  *
- * Where the last pre-tokenizer maps bytes to characters, as in all byte-level BPE models, what is before it cuts the text into pieces whose
- * tokens do not depend on each other; those are remembered. Any other tokenizer goes through the library as a whole.
+ * In byte-level BPE the pre-tokenizers cut text into pieces whose tokens do not depend on each other; those are remembered. Any other tokenizer
+ * goes through the library as a whole.
  */
-export function createTextEncoder(library: Library, json: TokenizerJson): (text: string) => Int32Array {
+export function createTextEncoder({ library, pairs }: PlainLibrary, json: TokenizerJson): (text: string) => Int32Array {
   const steps = splitSteps(json.pre_tokenizer);
-  const { model, normalizer } = library;
-  if (steps === undefined) {
+  if (steps === undefined || pairs === undefined) {
     return (text) => Int32Array.from(library.encode(text, { add_special_tokens: false }).ids);
   }
-  const toBytes = instanceOf(json, steps.last);
-  const splitters = steps.before.map((step) => splitterOf(json, step));
+  const { normalizer } = library;
+  const splitters = steps.map((step) => splitterOf(json, step));
   const cache = new PieceCache();
-  const unknown = model.unk_token_id;
-
+  const utf8 = new TextEncoder();
   const encodePiece = (piece: string): PieceTokens => {
-    const ids: number[] = [];
-    for (const token of model(toBytes(piece))) {
-      const id = model.tokens_to_ids.get(token) ?? unknown;
-      if (id !== undefined) ids.push(id);
-    }
+    const ids = pairs.encode(utf8.encode(piece));
     return ids.length === 1 ? ids[0]! : ids;
   };
 
@@ -70,14 +90,14 @@ export function createTextEncoder(library: Library, json: TokenizerJson): (text:
 }
 
 /** The pre-tokenizers before a closing plain ByteLevel, or undefined where the pipeline is another. */
-function splitSteps(step: StepJson | null | undefined): { before: readonly StepJson[]; last: StepJson } | undefined {
+function splitSteps(step: StepJson | null | undefined): readonly StepJson[] | undefined {
   if (step?.type !== 'Sequence') return undefined;
   const steps = step['pretokenizers'] as readonly StepJson[];
   const last = steps.at(-1);
   const isPlain = last?.type === 'ByteLevel' && last['use_regex'] === false && last['add_prefix_space'] === false;
   const before = steps.slice(0, -1);
   // Other kinds may add characters at the start of a text or drop some, which is for the library to sort out.
-  return isPlain && before.every(({ type }) => type === 'Split' || type === 'Digits') ? { before, last } : undefined;
+  return isPlain && before.every(({ type }) => type === 'Split' || type === 'Digits') ? before : undefined;
 }
 
 function instanceOf(json: TokenizerJson, step: StepJson): Splitter {

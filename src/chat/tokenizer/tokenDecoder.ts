@@ -1,3 +1,4 @@
+import { BYTE_OF_CHARACTER } from './byteAlphabet.js';
 import type { ByteSink } from './ByteSink.js';
 import type { StepJson } from './tokenizerFiles.js';
 
@@ -42,17 +43,6 @@ export function tokenDecoder(decoder: StepJson | null | undefined): TokenDecoder
 
 const flatten = (step: StepJson | null | undefined): readonly StepJson[] =>
   step == null ? [] : step.type === 'Sequence' ? (step['decoders'] as readonly StepJson[]).flatMap(flatten) : [step];
-
-/** Character code → byte + 1: GPT-2's alphabet, in which printable characters stand for themselves and the rest for 256 and up. */
-const BYTE_OF_CHARACTER: Uint16Array = (() => {
-  const table = new Uint16Array(324);
-  let next = 256;
-  for (let byte = 0; byte < 256; byte++) {
-    const isPrintable = (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
-    table[isPrintable ? byte : next++] = byte + 1;
-  }
-  return table;
-})();
 
 const writeByteLevel: TokenWriter = (token, sink) => {
   for (let index = 0; index < token.length; index++) {
