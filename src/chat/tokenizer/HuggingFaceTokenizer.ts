@@ -12,6 +12,7 @@ import {
   tokenName,
   type AddedToken,
   type TokenizerFiles,
+  type TokenizerJson,
 } from './tokenizerFiles.js';
 import { TokenizerError } from './TokenizerError.js';
 
@@ -29,7 +30,9 @@ export class HuggingFaceTokenizer implements Tokenizer, Reproducible {
   readonly chatTemplate: string | undefined;
   readonly [RECIPE]: TokenizerRecipe;
 
-  readonly #files: TokenizerFiles;
+  /** All steps but the model, whose vocabulary need not be held twice. */
+  readonly #steps: TokenizerJson;
+  readonly #config: object;
   readonly #library: Library;
   readonly #vocabulary: readonly string[];
   readonly #added: ReadonlyMap<number, AddedToken>;
@@ -52,7 +55,11 @@ export class HuggingFaceTokenizer implements Tokenizer, Reproducible {
       throw new TokenizerError(`${id}: @huggingface/tokenizers cannot read its tokenizer.json`, { cause });
     }
     const added = addedTokens(files);
-    this.#files = files;
+    this.#steps = {
+      ...tokenizer,
+      model: { ...EMPTY_MODEL, end_of_word_suffix: tokenizer.model['end_of_word_suffix'] },
+    };
+    this.#config = config;
     this.#library = plain.library;
     this.#vocabulary = this.#library.model.vocab;
     this.#added = new Map(added.map((token) => [token.id, token]));
@@ -121,13 +128,8 @@ export class HuggingFaceTokenizer implements Tokenizer, Reproducible {
   }
 
   #createTrusted(): Library {
-    const { tokenizer, config = {} } = this.#files;
-    const { end_of_word_suffix } = tokenizer.model;
-    const model = { ...EMPTY_MODEL, end_of_word_suffix };
-    const trusted = createLibrary(
-      { ...withAllSteps(tokenizer), model, added_tokens: [...this.#added.values()] },
-      config,
-    );
+    const added_tokens = [...this.#added.values()];
+    const trusted = createLibrary({ ...withAllSteps(this.#steps), added_tokens }, this.#config);
     trusted.model = this.#library.model;
     return trusted;
   }
