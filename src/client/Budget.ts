@@ -1,6 +1,8 @@
 import { Observable } from 'rxjs';
+import { Line } from './Line.js';
 
 interface Waiting {
+  state: 'waiting' | 'admitted' | 'left';
   readonly weight: () => number;
   readonly admit: (release: () => void) => void;
 }
@@ -13,7 +15,8 @@ interface Waiting {
  */
 export class Budget {
   #balance: number;
-  readonly #line: Waiting[] = [];
+  readonly #line = new Line<Waiting>();
+  #waiting = 0;
   #serving = false;
 
   constructor(
@@ -27,13 +30,14 @@ export class Budget {
     return this.size - this.#balance;
   }
   get waiting(): number {
-    return this.#line.length;
+    return this.#waiting;
   }
 
   /** Runs the work while it holds `weight` of the budget; the weight is asked for at the moment of admission. */
   hold<T>(weight: number | (() => number), work: () => Observable<T>): Observable<T> {
     return new Observable((subscriber) => {
       const entry: Waiting = {
+        state: 'waiting',
         weight: typeof weight === 'number' ? () => weight : weight,
         admit: (release) => {
           subscriber.add(release);
@@ -45,24 +49,33 @@ export class Budget {
         },
       };
       this.#line.push(entry);
+      this.#waiting++;
       this.#serve();
-      if (this.#line.length > 0) subscriber.add(() => this.#leave(entry));
+      if (this.#waiting > 0) subscriber.add(() => this.#leave(entry));
     });
   }
 
   #leave(entry: Waiting): void {
-    const place = this.#line.indexOf(entry);
-    if (place >= 0) this.#line.splice(place, 1);
+    if (entry.state !== 'waiting') return;
+    // Its place stays until it comes up: to look for it would take the length of the line.
+    entry.state = 'left';
+    this.#waiting--;
   }
 
   #serve(): void {
     // Work may finish while it is being admitted; the loop below then sees its weight come back.
     if (this.#serving) return;
     this.#serving = true;
-    for (let next = this.#line[0]; next !== undefined; next = this.#line[0]) {
+    for (let next = this.#line.first; next !== undefined; next = this.#line.first) {
+      if (next.state === 'left') {
+        this.#line.shift();
+        continue;
+      }
       const weight = next.weight();
       if (this.kind === 'soft' ? this.#balance < 0 : this.#balance < weight) break;
       this.#line.shift();
+      next.state = 'admitted';
+      this.#waiting--;
       this.#balance -= weight;
       let held = true;
       next.admit(() => {

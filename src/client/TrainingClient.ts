@@ -1,5 +1,5 @@
 import type * as t from 'io-ts';
-import { concatAll, concatMap, defer, forkJoin, from, map, tap, toArray, type Observable } from 'rxjs';
+import { concatAll, concatMap, defer, forkJoin, from, map, takeUntil, tap, toArray, type Observable } from 'rxjs';
 import { zstdCompress } from '../transport/system.js';
 import { prepareDatum, type Datum, type PreparedDatum } from '../wire/datum.js';
 import type { AdamParams, OptimizerParams } from '../wire/optimizer.js';
@@ -157,7 +157,7 @@ export class TrainingClient {
     return this.#operation({
       requestType: 'OptimStep',
       path: 'optim_step',
-      json: (seqId) => prepare(OptimStepRequest, { ...chosenOptimizer(params), modelId: this.modelId, seqId }),
+      json: () => prepare(OptimStepRequest, { ...chosenOptimizer(params), modelId: this.modelId }),
       format: { json: OptimStepResponse },
       onResult: ({ metrics = {} }, seqId) =>
         this.#events.emit({ type: 'step-end', target: this.modelId, seqId, metrics }),
@@ -166,31 +166,27 @@ export class TrainingClient {
 
   /** Saves weights and optimizer state, to be resumed from. */
   saveState(name: string, options: SaveStateOptions = {}): TinkerFuture<SavedWeights> {
-    return this.#save('SaveWeights', 'save_weights', SaveWeightsResponse, (seqId) =>
-      prepare(SaveWeightsRequest, defined({ modelId: this.modelId, path: checkName(name), seqId, ...options })),
+    return this.#save('SaveWeights', 'save_weights', SaveWeightsResponse, () =>
+      prepare(SaveWeightsRequest, defined({ modelId: this.modelId, path: checkName(name), ...options })),
     );
   }
 
   /** Saves weights to sample from. */
   saveWeightsForSampler(name: string, options: SaveOptions = {}): TinkerFuture<SavedWeights> {
-    return this.#save('SaveWeightsForSampler', 'save_weights_for_sampler', SaveWeightsForSamplerResponse, (seqId) =>
-      prepare(
-        SaveWeightsForSamplerRequest,
-        defined({ modelId: this.modelId, path: checkName(name), seqId, ...options }),
-      ),
+    return this.#save('SaveWeightsForSampler', 'save_weights_for_sampler', SaveWeightsForSamplerResponse, () =>
+      prepare(SaveWeightsForSamplerRequest, defined({ modelId: this.modelId, path: checkName(name), ...options })),
     );
   }
 
   /** Saves weights in Hugging Face layout, to be downloaded. */
   saveWeightsExternal(name: string, options: SaveExternalOptions = {}): TinkerFuture<SavedWeights> {
     const { ageEncryptionRecipients, ...rest } = options;
-    return this.#save('SaveWeightsExternal', 'save_weights_external', SaveWeightsExternalResponse, (seqId) =>
+    return this.#save('SaveWeightsExternal', 'save_weights_external', SaveWeightsExternalResponse, () =>
       prepare(
         SaveWeightsExternalRequest,
         defined({
           modelId: this.modelId,
           path: checkName(name),
-          seqId,
           ...rest,
           ageEncryptionRecipients: ageEncryptionRecipients && [...ageEncryptionRecipients],
         }),
@@ -204,14 +200,8 @@ export class TrainingClient {
       {
         requestType: 'SaveWeightsForSampler',
         path: 'save_weights_for_sampler',
-        json: (seqId) =>
-          prepare(SaveWeightsForSamplerRequest, {
-            modelId: this.modelId,
-            seqId,
-            samplingSessionSeqId: this.#samplers.nextSeqId(),
-          }),
-        // Making the request takes a number, so it is made once, when it is sent.
-        check: () => {},
+        json: () => prepare(SaveWeightsForSamplerRequest, { modelId: this.modelId }),
+        jsonWhenSent: () => ({ sampling_session_seq_id: this.#samplers.nextSeqId() }),
         format: { json: SaveWeightsForSamplerResponse },
       },
       ({ samplingSessionId }) => {
@@ -237,10 +227,10 @@ export class TrainingClient {
     return this.#operation({
       requestType: 'LoadWeights',
       path: 'load_weights',
-      json: (seqId) =>
+      json: () =>
         prepare(
           LoadWeightsRequest,
-          defined({ modelId: this.modelId, path: parseTinkerPath(path).path, seqId, optimizer, ...options }),
+          defined({ modelId: this.modelId, path: parseTinkerPath(path).path, optimizer, ...options }),
         ),
       format: { json: LoadWeightsResponse },
     });
@@ -288,8 +278,9 @@ export class TrainingClient {
     return this.#lifecycle.start((progress) => {
       const prepared = prepareData(data);
       checkLoss(lossFn, options.lossFnConfig);
-      return this.#turns.take((release) =>
-        this.#submit(requestType, prepared, lossFn, options.lossFnConfig, progress).pipe(
+      const config = options.lossFnConfig && { ...options.lossFnConfig };
+      return this.#turns.take(({ release, commit }) =>
+        commit(this.#submit(requestType, prepared, lossFn, config, progress), this.#abandoned).pipe(
           tap(release),
           concatMap((accepted) => this.#results(accepted)),
         ),
@@ -304,8 +295,9 @@ export class TrainingClient {
       }
       const prepared = prepareData(data);
       checkLossInputs(handle, prepared);
-      return this.#turns.take((release) =>
-        this.#submit('ForwardBackward', prepared, 'custom', { loss_id: handle.lossId }, progress).pipe(
+      const config = { loss_id: handle.lossId };
+      return this.#turns.take(({ release, commit }) =>
+        commit(this.#submit('ForwardBackward', prepared, 'custom', config, progress), this.#abandoned).pipe(
           tap(release),
           concatMap((accepted) => this.#results(accepted)),
         ),
@@ -317,27 +309,32 @@ export class TrainingClient {
     return this.#lifecycle.start((progress) => {
       const prepared = prepareData(data);
       const targets = forwardData(prepared);
-      return this.#turns.take((release) =>
-        this.#submit('Forward', targets, 'cross_entropy', undefined, progress).pipe(
+      return this.#turns.take(({ release, commit }) =>
+        commit(this.#submit('Forward', targets, 'cross_entropy', undefined, progress), this.#abandoned).pipe(
           concatMap((accepted) => this.#results(accepted)),
           concatMap((forward) => {
             const result = runCustomLoss(loss, prepared, forward);
-            return this.#submit(
-              'ForwardBackward',
-              backwardData(prepared, forward, result),
-              'cross_entropy',
-              undefined,
-              progress,
-            ).pipe(
+            const weighted = backwardData(prepared, forward, result);
+            const backward = this.#submit('ForwardBackward', weighted, 'cross_entropy', undefined, progress);
+            return commit(backward, this.#abandoned).pipe(
               tap(release),
               concatMap((accepted) => this.#results(accepted)),
-              map((backward) => withCustomMetrics(backward, result)),
+              map((output) => withCustomMetrics(output, result)),
             );
           }),
         ),
       );
     });
   }
+
+  /** Says of work that was accepted after its caller had gone that it runs on. */
+  readonly #abandoned = (accepted: readonly Accepted[]): void => {
+    for (const { submission, promise } of accepted) {
+      const { requestType, target } = submission;
+      const { requestId } = promise;
+      this.#events.emit({ type: 'request-abandoned', requestType, requestId, target, cancelled: false });
+    }
+  };
 
   /** Sends the data, in as many requests as it needs, and emits when the last one is accepted. */
   #submit(
@@ -360,7 +357,7 @@ export class TrainingClient {
       }
       // The server starts when the first chunk arrives: by then the others should be there.
       return forkJoin(rest).pipe(concatMap((others) => first.pipe(map((accepted) => [accepted, ...others]))));
-    });
+    }).pipe(takeUntil(this.#session.connection.closing));
   }
 
   #sendChunk(
@@ -424,7 +421,7 @@ export class TrainingClient {
     requestType: RequestType,
     path: string,
     codec: t.Type<A, unknown>,
-    json: (seqId: number) => Json,
+    json: () => Json,
   ): TinkerFuture<SavedWeights> {
     return this.#operation(
       {
@@ -449,19 +446,20 @@ export class TrainingClient {
     operation: {
       readonly requestType: RequestType;
       readonly path: string;
-      readonly json: (seqId: number) => Json;
-      /** Refuses bad input at the call. Default: makes the request once, without sending it. */
-      readonly check?: () => void;
+      /** Made at the call, of what the caller's objects hold then; a mistake in it takes no turn. */
+      readonly json: () => Json;
+      /** More of it, known only when it is sent. Its own number is one such thing. */
+      readonly jsonWhenSent?: () => Json;
       readonly format: ResultFormat<A>;
       readonly onResult?: (result: A, seqId: number) => void;
     },
     convert: (result: A) => B = (result) => result as unknown as B,
   ): TinkerFuture<B> {
-    const { requestType, path, json, format, onResult, check = () => json(1) } = operation;
+    const { requestType, path, json, jsonWhenSent = () => ({}), format, onResult } = operation;
     const { connection } = this.#session;
     return this.#lifecycle.start((progress) => {
-      check();
-      return this.#turns.take((release) => {
+      const body = json();
+      return this.#turns.take(({ release, commit }) => {
         const seqId = this.#nextSeqId();
         const submission: Submission = {
           requestType,
@@ -470,8 +468,11 @@ export class TrainingClient {
           bytes: 0,
           startedMs: connection.scheduler.now(),
         };
-        const response = connection.send({ path, lane: 'training', json: json(seqId) });
-        return accept(this.#session, submission, response, progress).pipe(
+        const response = connection
+          .send({ path, lane: 'training', json: { ...body, ...jsonWhenSent(), seq_id: seqId } })
+          .pipe(takeUntil(connection.closing));
+        const sent = accept(this.#session, submission, response, progress);
+        return commit(sent, (accepted) => this.#abandoned([accepted])).pipe(
           tap(release),
           concatMap((accepted) => followUp(this.#session, accepted, format)),
           tap((result) => onResult?.(result, seqId)),
@@ -502,7 +503,8 @@ function withoutTokenizerSuffix(info: GetInfoResponse): GetInfoResponse {
 function chosenOptimizer(
   params: AdamParams | OptimizerParams,
 ): { readonly adamParams: AdamParams } | { readonly optimizerParams: OptimizerParams } {
-  if (typeof params !== 'object' || params === null) throw new ValidationError('optimizer parameters must be an object');
+  if (typeof params !== 'object' || params === null)
+    throw new ValidationError('optimizer parameters must be an object');
   return 'type' in params ? { optimizerParams: params } : { adamParams: params };
 }
 
