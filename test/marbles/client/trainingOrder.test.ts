@@ -80,4 +80,52 @@ describe('training order', () => {
     expect(fake.to('save_weights')).toHaveLength(0);
     expect(fake.to('optim_step').map(({ seqId }) => seqId)).toEqual([2]);
   });
+
+  it.each([
+    ['while it is on its way', [], 50],
+    ['while it waits to be sent again', [refusal(503)], 500],
+  ])('finishes a send that is cancelled %s: the service waits for its number', (_, replies, cancelMs) => {
+    const { clock, fake, trainer, eventsOf } = stage({ latencyMs: 100, script: { forward_backward: replies } });
+    const model = trainer();
+    const startMs = clock.now();
+    const cancelled = model.forwardBackward([datum()], 'cross_entropy');
+    clock.advanceBy(cancelMs);
+    cancelled.cancel();
+    expect(clock.reject(cancelled)).toBeInstanceOf(CancelledError);
+    expect(clock.now()).toBe(startMs + cancelMs);
+    clock.resolve(model.optimStep());
+    const sent = fake.to('forward_backward');
+    expect(sent.map(({ seqId, state }) => [seqId, state])).toEqual(sent.map(() => [1, 'answered']));
+    expect(sent).toHaveLength(replies.length + 1);
+    expect(fake.to('optim_step').map(({ seqId, atMs }) => [seqId, atMs])).toEqual([[2, sent.at(-1)!.endedMs]]);
+    expect(eventsOf('request-abandoned').map(({ requestId, cancelled: stopped }) => [requestId, stopped])).toEqual([
+      ['session-1:train:0:1', false],
+    ]);
+  });
+
+  it('does not hold up the end of the client with a send that nobody waits for', () => {
+    const { clock, fake, trainer, service } = stage({ latencyMs: ({ path }) => (path === 'optim_step' ? 30_000 : 0) });
+    trainer().optimStep();
+    clock.resolve(service.destroy());
+    expect(clock.now()).toBe(0);
+    expect(fake.requests.filter(({ state }) => state === 'open')).toEqual([]);
+  });
+
+  it('sends what the options were at the call', () => {
+    const { clock, fake, trainer } = stage({ latencyMs: 10 });
+    const model = trainer();
+    const adam = { learningRate: 1 };
+    const config = { clip_low_threshold: 0.8 };
+    model.optimStep(adam);
+    model.forwardBackward([datum()], 'ppo', { lossFnConfig: config });
+    const last = model.optimStep(adam);
+    adam.learningRate = NaN;
+    config.clip_low_threshold = NaN;
+    clock.resolve(last);
+    const rates = fake
+      .to('optim_step')
+      .map(({ json }) => (json['adam_params'] as Record<string, number>)['learning_rate']);
+    expect(rates).toEqual([1, 1]);
+    expect(fake.to('forward_backward')[0]!.pass!.lossFnConfig).toEqual({ clip_low_threshold: 0.8 });
+  });
 });

@@ -12,7 +12,7 @@ describe('Turnstile', () => {
     const subsOfSend = ['    ^--!', '--^--!'];
     const expected = '       -------a-b|';
     const turn = (name: string) =>
-      turns.take((release) => send.pipe(tap(release), concatMap(() => result), concatMap(() => of(name))));
+      turns.take(({ release }) => send.pipe(tap(release), concatMap(() => result), concatMap(() => of(name))));
     const first = turn('a');
     const second = turn('b');
     m.expect(merge(first, second)).toBeObservable(expected);
@@ -64,7 +64,7 @@ describe('Turnstile', () => {
   it('runs ten thousand turns that are over at once without nesting them', () => {
     const turns = new Turnstile();
     const seen: number[] = [];
-    const taken = Array.from({ length: 10_000 }, (_, index) => turns.take((release) => (release(), of(index))));
+    const taken = Array.from({ length: 10_000 }, (_, index) => turns.take(({ release }) => (release(), of(index))));
     // The first subscribed to last, so that all the others are ready when it is over.
     for (const turn of taken.slice(1)) turn.subscribe((index) => seen.push(index));
     taken[0]!.subscribe((index) => seen.push(index));
@@ -76,7 +76,7 @@ describe('Turnstile', () => {
     const running: string[] = [];
     const releases: (() => void)[] = [];
     const turn = (name: string) =>
-      turns.take((release) => {
+      turns.take(({ release }) => {
         running.push(name);
         releases.push(release);
         return new Promise<never>(() => undefined);
@@ -86,4 +86,41 @@ describe('Turnstile', () => {
     releases[0]!();
     expect(running).toEqual(['a', 'b']);
   });
+
+  // prettier-ignore
+  it('finishes a send that was begun when its caller leaves, and only then lets the next turn begin', marbles((m) => {
+    const turns = new Turnstile();
+    const abandoned: string[] = [];
+    const send = m.cold('             ----s|');
+    const subs = '                    ^----!';
+    const first = turns.take(({ release, commit }) => commit(send, (sent) => abandoned.push(sent)).pipe(tap(release)));
+    const second = turns.take(() => m.cold('b|'));
+    const unsub = '                   --!';
+    m.expect(first, unsub).toBeObservable('------');
+    m.expect(second).toBeObservable(' -----b|');
+    m.expect(send).toHaveSubscriptions(subs);
+    m.flush();
+    expect(abandoned).toEqual(['s']);
+  }));
+
+  // prettier-ignore
+  it('says of no send that it was abandoned when its caller stays', marbles((m) => {
+    const turns = new Turnstile();
+    const abandoned: string[] = [];
+    const first = turns.take(({ commit }) => commit(m.cold('--s|'), (sent) => abandoned.push(sent)));
+    const atOnce = turns.take(({ commit }) => commit(of('now'), (sent) => abandoned.push(sent)));
+    m.expect(first).toBeObservable('                        ---(s|)');
+    m.expect(atOnce).toBeObservable('                       ---(n|)', { n: 'now' });
+    m.flush();
+    expect(abandoned).toEqual([]);
+  }));
+
+  // prettier-ignore
+  it('passes the failure of a send on', marbles((m) => {
+    const turns = new Turnstile();
+    const failing = turns.take(({ commit }) => commit(m.cold<string>('--#'), () => undefined));
+    const next = turns.take(() => m.cold('b|'));
+    m.expect(failing).toBeObservable('  --#');
+    m.expect(next).toBeObservable('     --b|');
+  }));
 });
