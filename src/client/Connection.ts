@@ -159,15 +159,17 @@ export class Connection {
         const what = `${method} /api/v1/${path}`;
         subscriber.error(error instanceof TransportFailure ? connectionError(error, what) : error);
       };
-      const late = this.scheduler.schedule(
-        () => fail(new TransportFailure('timeout', `no answer within ${timeoutMs / 1000} s`)),
-        timeoutMs,
-      );
+      const late = this.#transport.timesOut
+        ? undefined
+        : this.scheduler.schedule(
+            () => fail(new TransportFailure('timeout', `no answer within ${timeoutMs / 1000} s`)),
+            timeoutMs,
+          );
       subscriber.add(late);
       subscriber.add(
         this.#transport(this.#toRequest(call, token, idempotencyKey, timeoutMs)).subscribe({
           next: (response) => {
-            late.unsubscribe();
+            late?.unsubscribe();
             if (response.headers['x-deprecation-note'] !== undefined) this.#noteDeprecation(response, path);
             if (response.status >= 200 && response.status < 300) subscriber.next(response);
             else subscriber.error(statusError(response, `${method} /api/v1/${path}`));

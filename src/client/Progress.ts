@@ -24,17 +24,13 @@ export class Progress {
         this.#watched.delete(subscriber);
         if (this.#watched.size === 0) this.#alarm?.unsubscribe();
       });
-      subscriber.add(
-        work.subscribe({
-          next: (value) => {
-            this.#lastMs = this.scheduler.now();
-            subscriber.next(value);
-          },
-          error: (error: unknown) => subscriber.error(error),
-          complete: () => subscriber.complete(),
-        }),
-      );
+      work.subscribe(subscriber);
     });
+  }
+
+  /** Some of the watched work has finished. */
+  made(): void {
+    this.#lastMs = this.scheduler.now();
   }
 
   #setAlarm(): void {

@@ -199,7 +199,10 @@ export class SamplingClient {
     const body = sampleBody(options, this.samplingSessionId, this.#options.recordStabilityInfo ?? false);
     const bytes = estimatePromptBytes(options.prompt);
     const attempts = this.#retrying((accepting) => this.#submit(body, bytes, accepting), progress).pipe(
-      map((response) => checkHonoured(padPromptLogprobs(response, options.prompt), options)),
+      map((response) => {
+        this.#progress?.made();
+        return checkHonoured(padPromptLogprobs(response, options.prompt), options);
+      }),
     );
     const watched = this.#progress === undefined ? attempts : this.#progress.watch(attempts);
     return this.#concurrency === undefined ? watched : this.#concurrency.hold(1, () => watched);
@@ -226,11 +229,7 @@ export class SamplingClient {
       ),
     );
     return accept(this.#session, submission, response, progress).pipe(
-      concatMap((accepted) =>
-        followUp(this.#session, accepted, SAMPLE, this.#pollerOf(clone)).pipe(
-          map((result) => attachSequenceIds(result, accepted.promise)),
-        ),
-      ),
+      concatMap((accepted) => followUp(this.#session, accepted, SAMPLE, this.#pollerOf(clone), attachSequenceIds)),
     );
   }
 

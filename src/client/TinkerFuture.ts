@@ -1,5 +1,5 @@
 import { type Either, left, right } from 'fp-ts/lib/Either.js';
-import { AsyncSubject, Observable, catchError, defer, map, of, type Subscription } from 'rxjs';
+import { AsyncSubject, Observable, catchError, map, of, throwError, type Subscription } from 'rxjs';
 import { CancelledError } from './errors.js';
 import { isTinkerError, type TinkerError } from '../wire/tinkerError.js';
 
@@ -7,6 +7,15 @@ import { isTinkerError, type TinkerError } from '../wire/tinkerError.js';
 export interface FutureProgress {
   /** The service has accepted the work under this id. */
   accepted(requestId: string): void;
+}
+
+/** Input refused at the call is the future's failure, like any other. */
+function started<A>(work: (progress: FutureProgress) => Observable<A>, progress: FutureProgress): Observable<A> {
+  try {
+    return work(progress);
+  } catch (error) {
+    return throwError(() => error);
+  }
 }
 
 /**
@@ -32,8 +41,7 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
       },
     };
     this.#onSettled = onSettled;
-    // Deferred, so that input refused at the call is this future's failure, like any other.
-    this.#work = defer(() => work(progress)).subscribe({
+    this.#work = started(work, progress).subscribe({
       next: (value) => this.#result.next(value),
       error: (error: unknown) => this.#fail(error),
       complete: () => {

@@ -45,13 +45,15 @@ export function accept(
 
 /**
  * Waits for the result of an accepted request. Unsubscribing abandons it: a sample is cancelled on the server where
- * that is wanted, training work runs on, and either way an event says so.
+ * that is wanted, training work runs on, and either way an event says so. `finish` completes the result with what only
+ * the promise knows.
  */
 export function followUp<A>(
   session: OpenSession,
   { submission, promise, roundtripMs }: Accepted,
   format: ResultFormat<A>,
   poller?: SessionPoller,
+  finish?: (result: A, promise: UntypedFuture) => A,
 ): Observable<A> {
   const { connection } = session;
   const { requestType, target, startedMs } = submission;
@@ -77,7 +79,11 @@ export function followUp<A>(
             target,
             elapsedMs: connection.scheduler.now() - startedMs,
           });
-          subscriber.next(value);
+          try {
+            subscriber.next(finish === undefined ? value : finish(value, promise));
+          } catch (error) {
+            subscriber.error(error);
+          }
         },
         error: (error: unknown) => {
           settled = true;

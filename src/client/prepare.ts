@@ -11,5 +11,7 @@ export function prepare<F extends Fields>(codec: RecordType<F>, input: Input<F>)
 
 /** The same object without its undefined fields, which a strict request would refuse. */
 export function defined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
+  const kept: Record<string, unknown> = {};
+  for (const key in fields) if (fields[key] !== undefined) kept[key] = fields[key];
+  return kept as never;
 }

@@ -1,7 +1,6 @@
 import { isLeft } from 'fp-ts/lib/Either.js';
 import type * as t from 'io-ts';
-import type { Observable } from 'rxjs';
-import { concatMap, defer, map, of, retry, throwError, timer } from 'rxjs';
+import { catchError, defer, map, retry, throwError, timer, type Observable } from 'rxjs';
 import type { TransportResponse } from '../transport/Transport.js';
 import { CompleteMetadata, QueueReport, RequestFailed, toErrorCategory, toQueueState } from '../wire/futures.js';
 import { describeErrors } from '../wire/record.js';
@@ -41,7 +40,12 @@ class NotYet extends Error {
   }
 }
 
-type Outcome<A> = { readonly kind: 'result'; readonly value: A } | { readonly kind: 'size'; readonly bytes: number };
+/** Not a failure: the result is ready and this large. */
+class Announced extends Error {
+  constructor(readonly bytes: number) {
+    super('announced');
+  }
+}
 
 /** What a session poll tells: the result is ready, and how large it is. */
 export interface KnownOutcome {
@@ -64,24 +68,13 @@ export function retrieve<A>(
   known?: KnownOutcome,
 ): Observable<A> {
   const poll = new Poll(connection, work, format);
-  const first: Observable<Outcome<A>> =
-    known === undefined ? poll.next(true) : of({ kind: 'size', bytes: known.bytes });
-  return first.pipe(
-    concatMap((outcome) =>
-      outcome.kind === 'result'
-        ? of(outcome.value)
-        : responses.hold(outcome.bytes, () =>
-            poll.next(false).pipe(
-              map((full) => {
-                if (full.kind === 'result') return full.value;
-                throw new APIResponseValidationError(
-                  `the service announced the result of ${work.requestId} twice and did not send it`,
-                  { requestId: work.requestId },
-                );
-              }),
-            ),
-          ),
-    ),
+  const fetchHolding = (bytes: number): Observable<A> => responses.hold(bytes, () => poll.next(false));
+  if (known !== undefined) return fetchHolding(known.bytes);
+  return poll.next(true).pipe(
+    catchError((error: unknown) => {
+      if (error instanceof Announced) return fetchHolding(error.bytes);
+      throw error;
+    }),
   );
 }
 
@@ -104,7 +97,7 @@ class Poll<A> {
     this.#startedMs = connection.scheduler.now();
   }
 
-  next(allowMetadataOnly: boolean): Observable<Outcome<A>> {
+  next(allowMetadataOnly: boolean): Observable<A> {
     return defer(() => {
       this.#askedMs = this.connection.scheduler.now();
       const headers = this.#headers();
@@ -120,17 +113,18 @@ class Poll<A> {
         this.connection.uuid(),
       );
     }).pipe(
-      map((response) => this.read(response)),
+      map((response) => this.read(response, allowMetadataOnly)),
       this.#untilReady(),
     );
   }
 
   #untilReady =
     () =>
-    (source: Observable<Outcome<A>>): Observable<Outcome<A>> =>
+    (source: Observable<A>): Observable<A> =>
       source.pipe(
         retry({
           delay: (error: unknown) => {
+            if (error instanceof Announced) return throwError(() => error);
             const delayMs = error instanceof NotYet ? error.delayMs : this.#delayAfter(error);
             return delayMs === undefined
               ? throwError(() => this.#named(error))
@@ -149,14 +143,14 @@ class Poll<A> {
     };
   }
 
-  /** The result in a successful answer. @throws NotYet, or the failure that the answer tells of. */
-  read(response: TransportResponse): Outcome<A> {
+  /** The result in a successful answer. @throws NotYet, Announced, or the failure that the answer tells of. */
+  read(response: TransportResponse, allowMetadataOnly: boolean): A {
     this.#backoffs = this.#serverErrors = this.#badRequests = 0;
     const { requestId } = this.work;
     const { protobuf, json } = this.format;
     if (protobuf !== undefined && /x-protobuf/.test(response.headers['content-type'] ?? '')) {
       try {
-        return { kind: 'result', value: protobuf(response.body) };
+        return protobuf(response.body);
       } catch (error) {
         throw new APIResponseValidationError(`the result of ${requestId} is no valid protobuf message`, {
           requestId,
@@ -167,7 +161,13 @@ class Poll<A> {
     const body = parseBody(response);
     if (isTryAgain(body)) throw this.#notYet(body);
     const metadata = CompleteMetadata.decode(body);
-    if (!isLeft(metadata)) return { kind: 'size', bytes: metadata.right.responsePayloadSize };
+    if (!isLeft(metadata)) {
+      if (allowMetadataOnly) throw new Announced(metadata.right.responsePayloadSize);
+      throw new APIResponseValidationError(
+        `the service announced the result of ${requestId} twice and did not send it`,
+        { requestId },
+      );
+    }
     const failed = RequestFailed.decode(body);
     if (!isLeft(failed)) {
       const category = toErrorCategory(failed.right.category);
@@ -178,7 +178,7 @@ class Poll<A> {
       throw new APIResponseValidationError(`the result of ${requestId}: ${describeErrors(decoded.left)}`, {
         requestId,
       });
-    return { kind: 'result', value: decoded.right };
+    return decoded.right;
   }
 
   /** The delay after a failure, or undefined where it is final. */

@@ -32,7 +32,11 @@ export interface TransportResponse {
  * status is a response, and only a request that got none errors, with a {@link TransportFailure}. Unsubscribing
  * aborts the request.
  */
-export type Transport = (request: TransportRequest) => Observable<TransportResponse>;
+export interface Transport {
+  (request: TransportRequest): Observable<TransportResponse>;
+  /** Whether it gives up on a late answer by itself; if not, the client does. A timer a request is not free. */
+  readonly timesOut?: boolean;
+}
 
 /** A request that got no answer: the connection failed, broke or took too long. */
 export class TransportFailure extends Error {

@@ -34,8 +34,6 @@ const DEFAULT_CONNECTIONS: Partial<Record<Lane, number>> = {
   rest: 32,
 };
 const CONNECT_TIMEOUT_MS = 10_000;
-/** The client times its requests itself; these only bound a socket that nobody watches any more. */
-const SLACK_MS = 15_000;
 
 /** Real sockets: one undici pool a lane, made when the lane is first used. */
 export function undiciTransport(options: UndiciTransportOptions): UndiciTransport {
@@ -66,7 +64,7 @@ export function undiciTransport(options: UndiciTransportOptions): UndiciTranspor
     retired.add(closing);
   };
 
-  const transport: Transport = (request) =>
+  const send = (request: TransportRequest): Observable<TransportResponse> =>
     new Observable((subscriber) => {
       const handler = new ResponseCollector(
         (response) => {
@@ -85,6 +83,8 @@ export function undiciTransport(options: UndiciTransportOptions): UndiciTranspor
       return () => handler.abort();
     });
 
+  const transport: Transport = Object.assign(send, { timesOut: true });
+
   const end = async (how: 'close' | 'destroy'): Promise<void> => {
     const open = LANES.flatMap((lane) => lanes.get(lane) ?? []);
     lanes.clear();
@@ -102,8 +102,8 @@ const dispatchOptions = (baseUrl: BaseUrl, request: TransportRequest): Dispatche
   method: request.method,
   headers: request.headers,
   body: request.body ?? null,
-  headersTimeout: request.timeoutMs + SLACK_MS,
-  bodyTimeout: request.timeoutMs + SLACK_MS,
+  headersTimeout: request.timeoutMs,
+  bodyTimeout: request.timeoutMs,
 });
 
 /** Collects one response; undici's lowest interface, since its promises and streams cost more than the rest of a request. */

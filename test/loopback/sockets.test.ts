@@ -72,7 +72,7 @@ describe('a poll', () => {
         retrieve_future: inTurn(reply({ model_id: 'model' }), silent, reply({ metrics: { done: 1 } })),
         optim_step: reply({ request_id: 'step' }),
       },
-      { pollTimeoutMs: 10_000 },
+      { pollTimeoutMs: 300 },
     );
     expect(await (await trainer()).optimStep()).toStrictEqual({ metrics: { done: 1 } });
     expect(fake.hitsOf('retrieve_future').map(({ headers }) => headers['x-tinker-request-iteration'])).toStrictEqual([
