@@ -53,12 +53,12 @@ describe('a submission', () => {
   });
 
   it('is one hit when it is cancelled during backoff', async () => {
-    await start({ ...created(), optim_step: reply({ detail: 'later' }, 503) }, { scheduler: hurry(10) });
+    await start({ ...created(), optim_step: reply({ detail: 'later' }, 503) }, { scheduler: hurry(1) });
     const step = (await trainer()).optimStep();
     while (fake.hitsOf('optim_step').length === 0) await pause(5);
     await pause(20);
     step.cancel();
-    await pause(300);
+    await pause(1500);
     expect(fake.hitsOf('optim_step')).toHaveLength(1);
     await expect(step).rejects.toMatchObject({ code: 'cancelled' });
   });

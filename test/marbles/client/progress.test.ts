@@ -1,4 +1,4 @@
-import { NEVER, Subscription, catchError, of, type SchedulerLike } from 'rxjs';
+import { NEVER, Subscription, catchError, of, type SchedulerLike, tap } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { Progress } from '../../../src/client/Progress.js';
 import { marbles } from '../marbles.js';
@@ -24,7 +24,7 @@ describe('Progress', () => {
     const source = m.cold('  60m  a|');
     const expected = '       180m (s|)';
     m.expect(progress.watch(NEVER).pipe(code)).toBeObservable(expected, s);
-    m.expect(progress.watch(source)).toBeObservable(source);
+    m.expect(progress.watch(source.pipe(tap(() => progress.made())))).toBeObservable(source);
   }));
 
   // prettier-ignore
