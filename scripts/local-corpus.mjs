@@ -1,6 +1,6 @@
 /**
  * The text the embedded models are pretrained on, made by templates: short scenes in simple English, questions and
- * answers, sums, lists. All of it is written here, so that the weights may be shipped under the project's licence.
+ * answers, lists. All of it is written here, so that the weights may be shipped under the project's licence.
  * `document(random)` gives one document as turns; the same random numbers give the same text.
  */
 const NAMES = ['Tom', 'Anna', 'Ben', 'Mia', 'Sam', 'Lucy', 'Max', 'Eva', 'Jack', 'Lily', 'Paul', 'Nora'];
@@ -79,27 +79,6 @@ const COLOR_OF = [
   ['the sun', 'yellow'],
 ];
 const DAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
-const WORDS = [
-  'zero',
-  'one',
-  'two',
-  'three',
-  'four',
-  'five',
-  'six',
-  'seven',
-  'eight',
-  'nine',
-  'ten',
-  'eleven',
-  'twelve',
-  'thirteen',
-  'fourteen',
-  'fifteen',
-  'sixteen',
-  'seventeen',
-  'eighteen',
-];
 const VERBS = [
   ['runs', 'to'],
   ['walks', 'to'],
@@ -157,49 +136,38 @@ export function createWriter(random) {
     return lines.length > 0 ? lines.join(' ') : `${a} likes the ${animal}.`;
   };
 
-  /** Sums are mostly answered in words or sentences, seldom by the bare number: that is left to be learned. */
-  const sum = () => {
-    const [a, b] = [below(10), below(10)];
-    const minus = a >= b && chance(0.2);
-    const answer = minus ? a - b : a + b;
-    const sign = minus ? '-' : '+';
-    const word = minus ? 'minus' : 'plus';
-    const question = pick([
-      `What is ${a} ${sign} ${b}?`,
-      `What is ${a} ${sign} ${b}?`,
-      `${a} ${sign} ${b} = ?`,
-      `What is ${a} ${word} ${b}?`,
-    ]);
-    const style = random.uniform();
-    if (style < 0.12) return [question, `${answer}`];
-    if (style < 0.5) return [question, `The answer is ${answer}.`];
-    if (style < 0.8) return [question, `${a} ${sign} ${b} = ${answer}`];
-    return [question, `${capital(WORDS[a])} ${word} ${WORDS[b]} is ${WORDS[answer]}.`];
-  };
+  /** Facts are mostly told in a sentence, seldom in the one word asked for: that is left to be learned. */
+  const fact = (question, word, ...sentences) => [question, chance(0.1) ? word : pick(sentences)];
 
-  const questions = [
+  const facts = [
     () => {
       const [thing, color] = pick(COLOR_OF);
-      return [
-        pick([`What color is ${thing}?`, `Which color has ${thing}?`]),
-        pick([`${capital(thing)} is ${color}.`, `It is ${color}.`]),
-      ];
+      return fact(`What color is ${thing}?`, color, `${capital(thing)} is ${color}.`, `It is ${color}.`);
     },
     () => {
       const [animal, sound] = pick(Object.entries(SOUNDS));
-      return [`What does the ${animal} say?`, pick([`The ${animal} says ${sound}.`, `It says ${sound}.`])];
+      return fact(`What does the ${animal} say?`, sound, `The ${animal} says ${sound}.`, `It says ${sound}.`);
     },
     () => {
       const [a, b] = pick(OPPOSITES);
       const [from, to] = chance(0.5) ? [a, b] : [b, a];
-      return [`What is the opposite of ${from}?`, `The opposite of ${from} is ${to}.`];
+      return fact(`What is the opposite of ${from}?`, to, `The opposite of ${from} is ${to}.`, `It is ${to}.`);
     },
     () => {
       const day = below(7);
+      const [next, before] = [DAYS[(day + 1) % 7], DAYS[(day + 6) % 7]];
       return chance(0.5)
-        ? [`Which day comes after ${DAYS[day]}?`, `${DAYS[(day + 1) % 7]} comes after ${DAYS[day]}.`]
-        : [`Which day comes before ${DAYS[day]}?`, `${DAYS[(day + 6) % 7]} comes before ${DAYS[day]}.`];
+        ? fact(`Which day comes after ${DAYS[day]}?`, next, `${next} comes after ${DAYS[day]}.`, `It is ${next}.`)
+        : fact(
+            `Which day comes before ${DAYS[day]}?`,
+            before,
+            `${before} comes before ${DAYS[day]}.`,
+            `It is ${before}.`,
+          );
     },
+  ];
+
+  const questions = [
     () => {
       const word = pick([...SHORT_WORDS, ...THINGS, ...ANIMALS]);
       return [`Spell the word ${word}.`, [...word].join('-')];
@@ -222,25 +190,22 @@ export function createWriter(random) {
         [`${story} What color is the ${thing}?`, `The ${thing} is ${color}.`],
       ]);
     },
-    () => [
-      pick(['Hello!', 'Hi!', 'Good morning!']),
-      pick(['Hello! How can I help you?', 'Hi! What would you like to know?']),
-    ],
+    () => [pick(['Hello!', 'Hi!']), pick(['Hello! How can I help you?', 'Hi! What would you like to know?'])],
     () => {
       const name = pick(NAMES);
       return [`My name is ${name}.`, `Nice to meet you, ${name}!`];
     },
     () => [pick(['Thank you!', 'Thanks!']), pick(['You are welcome!', 'My pleasure!'])],
-    () => [pick(['Tell me a story.', 'Tell a short story.']), scene()],
+    () => ['Tell me a story.', scene()],
   ];
 
-  const exchange = () => (chance(0.3) ? sum() : pick(questions)());
+  const exchange = () => pick(chance(0.5) ? facts : questions)();
 
   return {
     /** One document: a list of turns, or a plain text under the role `text`. */
     document() {
       const kind = random.uniform();
-      if (kind < 0.2) return [{ role: 'text', text: `${scene()} ${scene()}` }];
+      if (kind < 0.15) return [{ role: 'text', text: `${scene()} ${scene()}` }];
       const turns = chance(0.15)
         ? [{ role: 'system', text: pick(['You are a helpful assistant.', 'Be brief.', 'Answer in English.']) }]
         : [];

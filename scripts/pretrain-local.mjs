@@ -1,7 +1,7 @@
 /**
  * Pretrains a base model of the embedded service and writes its weights as bfloat16 to assets/.
  *
- *     npm run build && node scripts/pretrain-local.mjs tinker-rx/tiny --minutes 8
+ *     npm run build && node scripts/pretrain-local.mjs tinker-rx/tiny --steps 6000
  *
  * Runs on the engine's own forward and backward passes, in one thread. The result depends on the number of steps done,
  * so it is the same again only with --steps instead of --minutes.
@@ -28,7 +28,7 @@ const { values, positionals } = parseArgs({
     steps: { type: 'string' },
     minutes: { type: 'string', default: '8' },
     rate: { type: 'string', default: '0.004' },
-    batch: { type: 'string', default: '16' },
+    batch: { type: 'string', default: '8' },
     seed: { type: 'string', default: '1' },
   },
 });
@@ -67,26 +67,32 @@ const weights = new Float32Array(size);
 for (const slot of slots) weights.set(heap.floats.subarray(slot.heap, slot.heap + slot.count), slot.at);
 
 const MARKERS = { system: SPECIAL.system, user: SPECIAL.user, assistant: SPECIAL.assistant, text: SPECIAL.begin };
-const tokensOf = (turns) =>
-  Int32Array.from(turns.flatMap(({ role, text }) => [MARKERS[role], ...encodeText(text), SPECIAL.end]));
+/** What others say can seldom be predicted: it counts a little, the assistant's words and plain text count in full. */
+const WEIGHTS = { system: 0.1, user: 0.1, assistant: 1, text: 1 };
+function tokensOf(turns) {
+  const parts = turns.map(({ role, text }) => [MARKERS[role], ...encodeText(text), SPECIAL.end]);
+  const weights = parts.flatMap((part, i) => part.map((_, at) => (at === 0 ? 0.1 : WEIGHTS[turns[i].role])));
+  return { tokens: Int32Array.from(parts.flat()), weights: Float32Array.from(weights) };
+}
 
-/** Mean loss a token; leaves the gradient of the sum in the heap. */
+/** Mean loss, weighted; leaves the gradient of the sum in the heap. */
 function run(documents, backward) {
   const f = heap.floats;
   for (const slot of slots) f.fill(0, slot.gradient, slot.gradient + slot.count);
   let [loss, count] = [0, 0];
-  for (const tokens of documents) {
+  for (const { tokens, weights: all } of documents) {
     const rows = tokens.length - 1;
     const targets = tokens.slice(1);
+    const counts = all.slice(1);
     const mark = heap.mark();
     const tape = transformer.forward(tokens.slice(0, rows), undefined, { tape: backward });
     const { logits, low } = transformer.head(tape.normed, rows, undefined);
     const { logprobs, totals } = targetLogprobs(heap, logits, rows, shape.vocabulary, targets, 1);
-    for (const p of logprobs) loss -= p;
-    count += rows;
+    logprobs.forEach((p, i) => (loss -= p * counts[i]));
+    count += counts.reduce((a, b) => a + b, 0);
     if (backward) {
-      const minusOne = new Float32Array(rows).fill(-1);
-      targetLogprobsBackward(heap, logits, rows, shape.vocabulary, targets, 1, totals, minusOne);
+      const gradient = counts.map((weight) => -weight);
+      targetLogprobsBackward(heap, logits, rows, shape.vocabulary, targets, 1, totals, gradient);
       transformer.backward(tape, low, logits, undefined, gradients);
     }
     heap.release(mark);
@@ -121,7 +127,9 @@ for (let step = 0; step < steps; step++) {
     transpose(heap.floats, weight, outputs, inputs, inputs, transposed, outputs);
   }
   if (step % 250 === 0)
-    console.log(`step ${step}  loss ${loss.toFixed(3)}  ${seen} tokens  ${(elapsed * 60).toFixed(0)} s`);
+    console.log(
+      `step ${step}  loss ${loss.toFixed(3)}  ${seen.toFixed(0)} weighted tokens  ${(elapsed * 60).toFixed(0)} s`,
+    );
 }
 
 const tensors = Object.fromEntries(
@@ -137,5 +145,5 @@ for (const { weight, transposed, inputs, outputs } of base.linears) {
   transpose(heap.floats, weight, outputs, inputs, inputs, transposed, outputs);
 }
 console.log(
-  `${state.step} steps, ${seen} tokens; held out ${run(heldOut, false).loss.toFixed(3)} nats a token; ${file.length} bytes`,
+  `${state.step} steps, ${seen.toFixed(0)} weighted tokens; held out ${run(heldOut, false).loss.toFixed(3)} nats a token; ${file.length} bytes`,
 );

@@ -77,54 +77,72 @@ describe('supervised', () => {
   });
 });
 
+/** Questions the base model answers in a sentence; the reward is for the one word asked for, and nothing else. */
+const FACTS: readonly (readonly [string, string])[] = [
+  ['What color is the sky?', 'blue'],
+  ['What color is grass?', 'green'],
+  ['What color is snow?', 'white'],
+  ['What color is a lemon?', 'yellow'],
+  ['What does the cow say?', 'moo'],
+  ['What does the duck say?', 'quack'],
+  ['What does the frog say?', 'croak'],
+  ['What does the lion say?', 'roar'],
+  ['What is the opposite of big?', 'small'],
+  ['What is the opposite of hot?', 'cold'],
+  ['What is the opposite of night?', 'day'],
+  ['What is the opposite of loud?', 'quiet'],
+  ['Which day comes after Monday?', 'Tuesday'],
+  ['Which day comes before Monday?', 'Sunday'],
+  ['Which day comes after Friday?', 'Saturday'],
+  ['Which day comes before Thursday?', 'Wednesday'],
+];
+
 describe('reinforcement', () => {
+  const GROUP = 16;
+
+  /** Samples an answer group to each question; the mean reward, and what can be learned from where answers differ. */
+  async function roll(samplerId: string, round: number): Promise<{ reward: number; data: EngineDatum[] }> {
+    const groups = FACTS.map(async ([question, answer], index) => {
+      const prompt = promptOf(question);
+      const seed = round * FACTS.length + index;
+      const { sequences } = await engine.sample(samplerId, { prompt, numSamples: GROUP, maxTokens: 32, seed });
+      const rewards = sequences.map(({ tokens }) =>
+        decodeTokens(tokens) === answer && tokens.at(-1) === END_TOKEN ? 1 : 0,
+      );
+      const mean = rewards.reduce((sum: number, reward) => sum + reward, 0) / GROUP;
+      const data = sequences.map(({ tokens, logprobs }, i) =>
+        datumOf(prompt, tokens, { logprobs, advantages: new Float32Array(tokens.length).fill(rewards[i]! - mean) }),
+      );
+      return { mean, data: data.filter((_, i) => rewards[i] !== mean) };
+    });
+    const done = await Promise.all(groups);
+    return {
+      reward: done.reduce((sum, { mean }) => sum + mean, 0) / FACTS.length,
+      data: done.flatMap(({ data }) => data),
+    };
+  }
+
   it(
-    'learns to answer sums by the number alone, from a reward under 0.2 to over 0.8, in under two minutes',
+    'learns to answer in one word: reward from under 0.2 to over 0.8 in under two minutes',
     { timeout: 240_000 },
     async () => {
       await engine.createModel({ modelId: 'rl', baseModel: TINY, lora: { rank: 16 } });
-      const [groups, size] = [8, 16];
       const rewards: number[] = [];
       const begun = performance.now();
-      for (let step = 0; step < 60; step++) {
-        const samplerId = `rl-${step}`;
+      for (let round = 0; round < 40; round++) {
+        const samplerId = `rl-${round}`;
         await engine.createSampler({ samplerId, modelId: 'rl' });
-        const results = await Promise.all(
-          Array.from({ length: groups }, async (_, group) => {
-            // A walk through all hundred sums, every step on other ones.
-            const index = (37 * (step * groups + group)) % 100;
-            const [a, b] = [index % 10, Math.floor(index / 10)];
-            const prompt = promptOf(`What is ${a} + ${b}?`);
-            const { sequences } = await engine.sample(samplerId, {
-              prompt,
-              numSamples: size,
-              maxTokens: 32,
-              seed: step * groups + group,
-            });
-            const scores = sequences.map(({ tokens }) =>
-              decodeTokens(tokens) === String(a + b) && tokens.at(-1) === END_TOKEN ? 1 : 0,
-            );
-            const mean = scores.reduce((sum: number, score) => sum + score, 0) / size;
-            const data = sequences.map(({ tokens, logprobs }, i) =>
-              datumOf(prompt, tokens, {
-                logprobs,
-                advantages: new Float32Array(tokens.length).fill(scores[i]! - mean),
-              }),
-            );
-            return { mean, data: data.filter((_datum, i) => scores[i] !== mean) };
-          }),
-        );
+        const { reward, data } = await roll(samplerId, round);
         await engine.disposeSampler(samplerId);
-        rewards.push(results.reduce((sum, { mean }) => sum + mean, 0) / groups);
-        if (rewards.length > 5 && rewards.slice(-5).every((reward) => reward > 0.8)) break;
-        const data = results.flatMap((result) => result.data);
-        if (data.length > 0) await engine.forwardBackward('rl', data, 'importance_sampling');
-        await engine.optimStep('rl', { learningRate: 0.004 });
+        rewards.push(reward);
+        if (reward > 0.85) break;
+        await engine.forwardBackward('rl', data, 'importance_sampling');
+        await engine.optimStep('rl', { learningRate: 0.003 });
       }
       const seconds = (performance.now() - begun) / 1000;
       console.log(`reinforcement: ${rewards.map((reward) => reward.toFixed(2)).join(' ')} in ${seconds.toFixed(1)} s`);
       expect(rewards[0]).toBeLessThan(0.2);
-      expect(Math.min(...rewards.slice(-5))).toBeGreaterThan(0.8);
+      expect(rewards.at(-1)).toBeGreaterThan(0.8);
       expect(seconds).toBeLessThan(120);
     },
   );
