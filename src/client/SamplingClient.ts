@@ -23,7 +23,7 @@ import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
 import { Budget } from './Budget.js';
 import { rendererOf, tokenizerOf } from './chat.js';
 import { once } from './Connection.js';
-import type { TinkerError } from './errors.js';
+import { APIResponseValidationError, type TinkerError } from './errors.js';
 import { meaningOf, type Use } from './failure.js';
 import { accept, followUp, type Submission } from './followUp.js';
 import type { Lifecycle } from './Lifecycle.js';
@@ -166,7 +166,8 @@ export class SamplingClient {
     return this.#lifecycle.start((progress) =>
       this.#sample(options, progress).pipe(
         map(({ promptLogprobs }) => {
-          if (promptLogprobs === undefined) throw new ValidationError('the service returned no prompt logprobs');
+          if (promptLogprobs === undefined)
+            throw new APIResponseValidationError('the service returned no prompt logprobs');
           return promptLogprobs;
         }),
       ),

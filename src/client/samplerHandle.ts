@@ -39,7 +39,8 @@ export function toSamplerHandle(session: OpenSession, samplingSessionId: string,
     },
     recordStabilityInfo,
   });
-  return Buffer.from(JSON.stringify(json)).toString('base64url');
+  // With padding, which Python's decoder insists on.
+  return Buffer.from(JSON.stringify(json)).toString('base64').replaceAll('+', '-').replaceAll('/', '_');
 }
 
 interface SharedSession {
