@@ -25,12 +25,12 @@ describe('a training run over HTTP with the real engine', () => {
     };
     const losses: number[] = [];
     let seqId = 1;
-    for (let step = 0; step < 15; step++) {
+    for (let step = 0; step < 30; step++) {
       const pass = caller.forwardBackward(modelId, seqId++, [datum]);
       const optim = caller.future('optim_step', {
         model_id: modelId,
         seq_id: seqId++,
-        adam_params: { learning_rate: 0.01 },
+        adam_params: { learning_rate: 0.004 },
       });
       losses.push((await pass).metrics['loss:sum']!);
       await optim;

@@ -30,7 +30,7 @@ from tinker.lib.public_interfaces.admin_client import AdminClient  # noqa: E402
 warnings.simplefilter("ignore")
 
 QUESTION, ANSWER = b"Q: sky? A:", b" blue."
-ADAM = types.AdamParams(learning_rate=0.02, beta2=0.95, grad_clip_norm=1.0)
+ADAM = types.AdamParams(learning_rate=0.003, beta2=0.95, grad_clip_norm=1.0)
 STARTED = time.monotonic()
 
 
@@ -68,7 +68,7 @@ def train(service: tinker.ServiceClient, base_model: str) -> tinker.TrainingClie
     )
     info = client.get_info()
     assert info.model_data.model_name == base_model and info.is_lora and info.lora_rank == 8
-    losses = [step(client) for _ in range(12)]
+    losses = [step(client) for _ in range(30)]
     assert losses[-1] < losses[0] / 4, losses
     done(f"training: loss {losses[0]:.2f} to {losses[-1]:.3f}")
 
@@ -84,7 +84,7 @@ def train(service: tinker.ServiceClient, base_model: str) -> tinker.TrainingClie
     return client
 
 
-def custom_loss(client: tinker.TrainingClient) -> None:
+def custom_loss(service: tinker.ServiceClient, client: tinker.TrainingClient) -> None:
     if importlib.util.find_spec("torch") is None:
         done("custom loss: skipped by the SDK's own need for torch")
         return
@@ -96,17 +96,31 @@ def custom_loss(client: tinker.TrainingClient) -> None:
     output = client.forward_backward_custom([datum()], squared).result()
     assert output.metrics["squared"] > 0
     done("custom loss on the client")
+    if not service.holder.get_client_config().custom_loss_server_side:
+        return
+
+    def neg_ll(logprobs, weights):  # noqa: ANN001, ANN202
+        loss = -(logprobs * weights).sum()
+        return loss, {"custom/neg_ll:sum": loss}
+
+    handle = service.create_custom_loss(neg_ll, input_ranks={"logprobs": 1, "weights": 1}).result()
+    assert handle.loss_id is not None
+    there = client.forward_backward_custom([datum()], handle).result().metrics
+    plain = client.forward([datum()], "cross_entropy").result().metrics
+    np.testing.assert_allclose(there["loss:sum"], plain["loss:sum"], rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(there["custom/neg_ll:sum"], plain["loss:sum"], rtol=1e-3, atol=1e-4)
+    done("custom loss on the server")
 
 
 def resume(service: tinker.ServiceClient, client: tinker.TrainingClient) -> str:
-    path = client.save_state("step-12", ttl_seconds=7200, user_metadata={"step": "12"}).result().path
-    assert path.endswith("/weights/step-12"), path
+    path = client.save_state("step-30", ttl_seconds=7200, user_metadata={"step": "30"}).result().path
+    assert path.endswith("/weights/step-30"), path
     try:
-        client.save_state("step-12").result()
+        client.save_state("step-30").result()
         raise SystemExit("a name that is taken must fail")
     except tinker.RequestFailedError as error:
         assert error.category is types.RequestErrorCategory.User
-    assert client.save_state("step-12", overwrite=True).result().path == path
+    assert client.save_state("step-30", overwrite=True).result().path == path
 
     resumed = service.create_training_client_from_state_with_optimizer(path)
     assert [step(client) for _ in range(3)] == [step(resumed) for _ in range(3)], "resume must be bit-identical"
@@ -163,8 +177,8 @@ def sample(service: tinker.ServiceClient, client: tinker.TrainingClient, base_mo
 
 def checkpoints(rest: tinker.RestClient, client: tinker.TrainingClient, path: str) -> None:
     listed = {c.checkpoint_id: c for c in rest.list_checkpoints(client.model_id).result().checkpoints}
-    assert set(listed) == {"weights/step-12", "sampler_weights/sampler-1"}, listed
-    assert listed["weights/step-12"].size_bytes > 1000 and not listed["weights/step-12"].public
+    assert set(listed) == {"weights/step-30", "sampler_weights/sampler-1"}, listed
+    assert listed["weights/step-30"].size_bytes > 1000 and not listed["weights/step-30"].public
 
     rest.publish_checkpoint_from_tinker_path(path).result()
     rest.set_checkpoint_ttl_from_tinker_path(path, 3600).result()
@@ -201,7 +215,7 @@ def download(path: str) -> None:
 
 def copy_and_delete(service: tinker.ServiceClient, rest: tinker.RestClient, path: str) -> None:
     copied = rest.copy_weights(path, destination_project_id="archive", ttl_seconds=3600).result()
-    assert copied != path and copied.endswith("/weights/step-12")
+    assert copied != path and copied.endswith("/weights/step-30")
     assert step(service.create_training_client_from_state_with_optimizer(copied)) > 0
     rest.delete_checkpoint_from_tinker_path(copied).result()
     try:
@@ -247,7 +261,9 @@ def main() -> None:
     done(f"capabilities: {base_model}, session poller {os.environ.get('LOCAL_SDK_POLLER', 'off')}")
     rest = tinker.RestClient() if hasattr(tinker, "RestClient") else service.create_rest_client()
     client = train(service, base_model)
-    custom_loss(client)
+    custom_loss(service, client)
+    # Gradients that were gathered and not applied are no part of a checkpoint.
+    client.optim_step(types.AdamParams(learning_rate=0.0)).result()
     path = resume(service, client)
     sample(service, client, base_model)
     checkpoints(rest, client, path)

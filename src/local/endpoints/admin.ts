@@ -41,7 +41,7 @@ export const adminRoutes = (service: LocalService): Route[] => [
   get('audit', (context) => {
     const type = context.query.get('event_type') ?? 'all';
     const day = context.query.get('day') ?? undefined;
-    if (!(type in RESOURCES))
+    if (!Object.hasOwn(RESOURCES, type))
       throw new HttpError(422, `event_type must be one of ${Object.keys(RESOURCES).join(', ')}`);
     if (day !== undefined && !/^\d{4}-\d{2}-\d{2}$/.test(day)) throw new HttpError(422, 'day must be YYYY-MM-DD');
     return json({ entries: service.audit.list(RESOURCES[type], day) });

@@ -2,6 +2,7 @@ import type { Route } from '../http/router.js';
 import type { LocalService } from '../service/localService.js';
 import { adminRoutes } from './admin.js';
 import { checkpointRoutes } from './checkpoints.js';
+import { customLossRoutes } from './customLoss.js';
 import { fileRoutes } from './files.js';
 import { futureRoutes } from './futures.js';
 import { modelRoutes } from './models.js';
@@ -23,6 +24,7 @@ const tinkerRoutes = (service: LocalService): Route[] => [
   ...sessionRoutes(service),
   ...modelRoutes(service),
   ...trainingRoutes(service),
+  ...customLossRoutes(service),
   ...weightRoutes(service),
   ...samplingRoutes(service),
   ...futureRoutes(service),

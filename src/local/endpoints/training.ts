@@ -18,6 +18,7 @@ import { post, type Route } from '../http/router.js';
 import { UserError } from '../queue/failure.js';
 import type { FutureResult } from '../queue/localFuture.js';
 import type { LocalService } from '../service/localService.js';
+import { findCustomLoss } from './customLoss.js';
 import { digestOf, promiseOf } from './promise.js';
 import { submit } from './submit.js';
 
@@ -105,7 +106,8 @@ async function runPass(
     const { modelInput, lossFnInputs } = prepareDatum(datum, index);
     return { tokens: modelInput.toInts(), inputs: lossFnInputs };
   });
-  const result = await service.engine.forwardBackward(modelId, data, lossFn, lossFnConfig, { forwardOnly });
+  const loss = lossFn === 'custom' ? findCustomLoss(service, attribution.sessionId, lossFnConfig) : lossFn;
+  const result = await service.engine.forwardBackward(modelId, data, loss, lossFnConfig, { forwardOnly });
   const tokens = data.reduce((sum, datum) => sum + datum.tokens.length, 0);
   service.usage.record({ type: 'training' }, tokens, attribution);
   const output = toOutput(result, cycle);

@@ -9,10 +9,12 @@ type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number }) => P
 const zstd = (zlib as { zstdDecompress?: (...args: never[]) => void }).zstdDecompress;
 export const ZSTD_AVAILABLE: boolean = typeof zstd === 'function';
 
-const DECOMPRESS: Readonly<Record<string, Decompress | undefined>> = {
-  gzip: promisify(zlib.gunzip),
-  zstd: typeof zstd === 'function' ? (promisify(zstd) as unknown as Decompress) : undefined,
-};
+const DECOMPRESS: ReadonlyMap<string, Decompress | undefined> = new Map(
+  Object.entries({
+    gzip: promisify(zlib.gunzip),
+    zstd: typeof zstd === 'function' ? (promisify(zstd) as unknown as Decompress) : undefined,
+  }),
+);
 
 /**
  * The whole body, decompressed.
@@ -35,7 +37,7 @@ export async function readBody(request: IncomingMessage, limitBytes: number): Pr
 
 async function decompress(packed: Buffer, encoding: string | undefined, limitBytes: number): Promise<Buffer> {
   if (encoding === undefined || encoding === 'identity') return packed;
-  const unpack = DECOMPRESS[encoding.toLowerCase()];
+  const unpack = DECOMPRESS.get(encoding.toLowerCase());
   if (unpack === undefined) throw new HttpError(415, `content encoding ${encoding} is not supported here`);
   try {
     return await unpack(packed, { maxOutputLength: limitBytes });

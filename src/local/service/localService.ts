@@ -4,12 +4,14 @@ import type { Dialect } from '../dialect/dialect.js';
 import { skyrlDialect } from '../dialect/skyrlDialect.js';
 import { tinkerDialect } from '../dialect/tinkerDialect.js';
 import { Dials } from '../dials/dials.js';
+import type { LossFunction } from '../engine/types.js';
 import type { EnginePort } from '../enginePort.js';
 import { Authenticator, LOCAL_USER } from '../http/auth.js';
 import { HttpError } from '../http/httpError.js';
 import { SignedUrls } from '../http/signedUrls.js';
 import type { ResolvedOptions } from '../options.js';
 import { FutureStore } from '../queue/futureStore.js';
+import type { LocalFuture } from '../queue/localFuture.js';
 import { Lane } from '../queue/lane.js';
 import { LockstepClock } from '../queue/lockstepClock.js';
 import { CheckpointStore } from '../store/checkpointStore.js';
@@ -48,6 +50,8 @@ export interface LocalService {
   readonly audit: AuditLog;
   readonly traces: Traces;
   readonly idempotency: Idempotency;
+  /** Uploaded losses by their id. */
+  readonly customLosses: Map<string, CustomLoss>;
   /** How to stop the samples that are running or waiting. */
   readonly cancels: Map<string, AbortController>;
   /** An id for a sampled sequence that no other sequence has. */
@@ -62,6 +66,14 @@ export interface LocalService {
   noteCheckpoint(action: CheckpointAction, manifest: Manifest, details?: Readonly<Record<string, unknown>>): void;
   /** Stops the timers and waits for what is being written. */
   close(): Promise<void>;
+}
+
+export interface CustomLoss {
+  readonly sessionId: string;
+  /** Of the request that made it. */
+  readonly digest: string;
+  readonly created: LocalFuture;
+  readonly loss: LossFunction;
 }
 
 export type CheckpointAction = 'create' | 'read' | 'delete' | 'publish' | 'unpublish' | 'set_ttl' | 'copy';
@@ -110,6 +122,7 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
   });
   const dials = new Dials(options, clock, () => futures.notifyAll());
   const models = new Models();
+  const customLosses = new Map<string, CustomLoss>();
   const samplingSessions = new SamplingSessions();
   const samplers = new SamplerPool(engine, options.maxResidentSamplers);
   const sessions = new Sessions({
@@ -129,6 +142,7 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
           },
         });
       }
+      for (const [lossId, loss] of customLosses) if (loss.sessionId === sessionId) customLosses.delete(lossId);
       for (const { id, source } of samplingSessions.ofSession(sessionId)) {
         samplingSessions.remove(id);
         void ephemeral.forget(id).catch(() => undefined);
@@ -159,6 +173,7 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
     checkpoints,
     ephemeral,
     idempotency: new Idempotency(),
+    customLosses,
     cancels: new Map(),
     nextSequenceId: () => `seq-${randomUUID()}`,
     makeLane: (modelId) => new Lane(modelId, clock.wake, dialect.order),
