@@ -1,9 +1,11 @@
 import {
+  AsyncSubject,
   concat,
   from,
   lastValueFrom,
   map,
   NEVER,
+  type Observable,
   of,
   Subject,
   Subscription,
@@ -13,6 +15,7 @@ import {
   timer,
   toArray,
 } from 'rxjs';
+import type { Context } from 'rxjs-marbles';
 import { describe, expect, it } from 'vitest';
 import type { TrainingClient } from '../../src/client/TrainingClient.js';
 import { batch } from '../../src/operators/batch.js';
@@ -517,6 +520,78 @@ describe('train', () => {
   ])('refuses %j', (options, message) => {
     expect(() => of(values.a).pipe(train(fakeTrainer().trainer, { loss, ...options }))).toThrow(
       new RangeError(message),
+    );
+  });
+
+  describe('on a service that works in lock-step cycles of ten seconds, one optimizer step of a model in each', () => {
+    /** What is in the queue at the start of a cycle runs in it, up to the first optimizer step and the saves behind it. */
+    function lockStep(cycleMs: number) {
+      const queue: { readonly kind: 'pass' | 'step' | 'save'; readonly done: (cycle: number) => void }[] = [];
+      let steps = 0;
+      const enqueue = <T>(kind: 'pass' | 'step' | 'save', result: (cycle: number) => T, extraMs = 0): Observable<T> => {
+        const answer = new AsyncSubject<T>();
+        // A result is read a moment after its cycle, when the next one has begun.
+        const done = (cycle: number) => {
+          const value = result(cycle);
+          timer(cycleMs + 100 + extraMs).subscribe(() => {
+            answer.next(value);
+            answer.complete();
+          });
+        };
+        queue.push({ kind, done });
+        return answer;
+      };
+      const clock = timer(cycleMs, cycleMs).subscribe((cycle) => {
+        let stepped = false;
+        while (queue.length > 0 && !(stepped && queue[0]!.kind !== 'save')) {
+          const { kind, done } = queue.shift()!;
+          stepped ||= kind === 'step';
+          done(cycle);
+        }
+      });
+      const output = (cycle: number) => ({
+        lossFnOutputType: '',
+        lossFnOutputs: [],
+        metrics: { 'clock_cycle:unique': cycle },
+      });
+      const trainer: Trainable<never> = {
+        forwardBackward: () => enqueue('pass', output),
+        optimStep: () => enqueue('step', () => (steps++, {})),
+        // Writing a checkpoint takes the service two further cycles.
+        saveState: (name) => enqueue('save', () => ({ path: `tinker://run/weights/${name}@${steps}` }), 2 * cycleMs),
+      };
+      return { trainer, stop: () => clock.unsubscribe() };
+    }
+    const run = (m: Context, ahead: number, save: boolean): Step[] => {
+      const { trainer, stop } = lockStep(10_000);
+      const seen: Step[] = [];
+      from(Array.from({ length: 100 }, () => values.a))
+        .pipe(save ? checkpointEvery({ steps: 5 }) : map((data) => data), train(trainer, { loss, ahead }))
+        .subscribe({ next: (step) => seen.push(step), complete: stop });
+      m.flush();
+      return seen;
+    };
+    const meanCycles = (steps: readonly Step[]) =>
+      steps.slice(1).reduce((sum, step) => sum + step.cycles!, 0) / (steps.length - 1);
+
+    it(
+      'takes one cycle a step with ahead 1, where it takes two with ahead 0',
+      marbles((m) => {
+        expect(meanCycles(run(m, 1, false))).toBe(1);
+        expect(meanCycles(run(m, 0, false))).toBe(2);
+      }),
+    );
+
+    it(
+      'takes no more with a save every 5 steps, each of exactly the step its name says',
+      marbles((m) => {
+        const steps = run(m, 1, true);
+        expect(meanCycles(steps)).toBe(1);
+        const saved = steps.flatMap(({ checkpoint }) => checkpoint ?? []);
+        expect(saved).toHaveLength(20);
+        for (const { name, steps: count, statePath } of saved)
+          expect(statePath).toBe(`tinker://run/weights/${name}@${count}`);
+      }),
     );
   });
 });
