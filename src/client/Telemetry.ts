@@ -1,16 +1,18 @@
 import {
+  AsyncSubject,
   Subject,
   catchError,
+  concat,
   concatMap,
+  defaultIfEmpty,
   defer,
   EMPTY,
   filter,
+  finalize,
   ignoreElements,
   interval,
-  last,
-  merge,
-  defaultIfEmpty,
   map,
+  merge,
   of,
   repeat,
   takeUntil,
@@ -20,7 +22,7 @@ import {
 } from 'rxjs';
 import { TelemetrySendRequest } from '../wire/session.js';
 import type { Connection } from './Connection.js';
-import { isUserError } from './errors.js';
+import { isUserError, type TinkerError } from './errors.js';
 import type { TinkerEvent } from './events.js';
 
 const MOST_WAITING = 10_000;
@@ -42,10 +44,12 @@ const REPORTED: ReadonlySet<TinkerEvent['type']> = new Set([
 /** Tells the service how its client fares. It never blocks, never fails a call, and carries neither headers nor data. */
 export class Telemetry {
   readonly #waiting: object[] = [];
-  readonly #flush = new Subject<void>();
+  readonly #draining = new Subject<void>();
+  readonly #drained = new AsyncSubject<void>();
   readonly #running: Subscription;
   readonly #startedMs: number;
   #index = 0;
+  #refused = 0;
 
   constructor(
     readonly connection: Connection,
@@ -60,11 +64,18 @@ export class Telemetry {
         filter((event) => REPORTED.has(event.type)),
         map((event) => this.#report(event)),
         ignoreElements(),
+        takeUntil(this.#draining),
       ),
-      merge(interval(FLUSH_MS, connection.scheduler), this.#flush).pipe(concatMap(() => this.#send())),
+      // The last flush waits its turn: what is on its way when the client closes arrives as well.
+      concat(interval(FLUSH_MS, connection.scheduler).pipe(takeUntil(this.#draining)), of(0)).pipe(
+        concatMap(() => this.#flush()),
+      ),
     )
-      .pipe(catchError(() => EMPTY))
-      .subscribe();
+      .pipe(
+        ignoreElements(),
+        catchError(() => EMPTY),
+      )
+      .subscribe(this.#drained);
   }
 
   /** Sends what is left, for half a minute at the most. */
@@ -72,15 +83,26 @@ export class Telemetry {
     return defer(() => {
       const seconds = (this.connection.scheduler.now() - this.#startedMs) / 1000;
       this.#add({ event: 'SESSION_END', severity: 'INFO', duration: `${seconds.toFixed(3)}s` });
-      this.#running.unsubscribe();
-      return this.#send().pipe(
-        repeat({ delay: () => (this.#waiting.length > 0 ? of(0) : EMPTY) }),
+      this.#draining.next();
+      return this.#drained.pipe(
         takeUntil(timer(DRAIN_MS, this.connection.scheduler)),
-        ignoreElements(),
         defaultIfEmpty(undefined),
-        last(),
+        finalize(() => this.#running.unsubscribe()),
       );
     });
+  }
+
+  /** Sends everything that waits, batch after batch. */
+  #flush(): Observable<never> {
+    return defer(() => {
+      if (this.#refused > 0) this.#sayDropped(this.#refused, 'too many were waiting');
+      this.#refused = 0;
+      return this.#send().pipe(repeat({ delay: () => (this.#waiting.length > 0 ? of(0) : EMPTY) }));
+    });
+  }
+
+  #sayDropped(events: number, reason: string): void {
+    this.connection.events.emit({ type: 'telemetry-dropped', events, reason });
   }
 
   #report(event: TinkerEvent): void {
@@ -102,7 +124,10 @@ export class Telemetry {
 
   #add(fields: object): void {
     const { scheduler, uuid } = this.connection;
-    if (this.#waiting.length >= MOST_WAITING) return;
+    if (this.#waiting.length >= MOST_WAITING) {
+      this.#refused++;
+      return;
+    }
     this.#waiting.push({
       event_id: uuid(),
       event_session_index: this.#index++,
@@ -111,7 +136,7 @@ export class Telemetry {
     });
   }
 
-  #send(): Observable<unknown> {
+  #send(): Observable<never> {
     return defer(() => {
       const events = this.#waiting.splice(0, BATCH);
       if (events.length === 0) return EMPTY;
@@ -127,7 +152,10 @@ export class Telemetry {
         .attempt({ path: 'telemetry', lane: 'telemetry', json, timeoutMs: TIMEOUT_MS }, this.connection.uuid())
         .pipe(
           ignoreElements(),
-          catchError(() => EMPTY),
+          catchError((error: TinkerError) => {
+            this.#sayDropped(events.length, error.message);
+            return EMPTY;
+          }),
         );
     });
   }
