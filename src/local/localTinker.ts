@@ -67,7 +67,9 @@ export class LocalTinker {
       port: resolved.port,
       maxRequestBytes: resolved.maxRequestBytes,
       router: new Router(routesOf(service)),
-      authorize: (context) => context.endpoint.startsWith(`${FILES}/`) || service.auth.accepts(credentialOf(context)),
+      authorize: (context) =>
+        (context.method === 'GET' && context.endpoint.startsWith(`${FILES}/`)) ||
+        service.auth.accepts(credentialOf(context)),
       latencyMs: (endpoint) => (typeof dials.latencyMs === 'number' ? dials.latencyMs : dials.latencyMs(endpoint)),
       nextFault: (method, endpoint) => dials.injector.next(method, endpoint),
       onPause: ({ forMs, queueState, reason }) => {
@@ -101,6 +103,22 @@ export class LocalTinker {
   /** The names of the models that can be trained and sampled. */
   get baseModels(): readonly string[] {
     return this.#service.engine.baseModels.map(({ name }) => name);
+  }
+
+  /** What to tell whoever started it: where it listens, the key, the models, and how to point an SDK at it. */
+  describe(): string {
+    const models = this.#service.engine.baseModels.map(
+      ({ name, contextLength, parameters }) => `${name} (${parameters} parameters, context ${contextLength})`,
+    );
+    return [
+      `Tinker service at ${this.url}`,
+      `  models  ${models.join(', ')}`,
+      `  data    ${this.dataFolder}`,
+      `  clock   ${this.dials.clockMs === 0 ? 'off' : `${this.dials.clockMs} ms`}`,
+      '',
+      `export TINKER_BASE_URL=${this.url}`,
+      `export TINKER_API_KEY=${this.#apiKey}`,
+    ].join('\n');
   }
 
   /** Flags, clock, latency, faults, quotas and pauses, to be turned while the service runs. */

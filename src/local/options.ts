@@ -36,6 +36,8 @@ export interface LocalTinkerOptions {
   readonly metadataOnlyBytes?: number;
   /** How long a finished result is kept. Default 600,000. */
   readonly futureTtlMs?: number;
+  /** Finished results kept in memory at most; the oldest are forgotten first. Default 268,435,456. */
+  readonly maxResultBytes?: number;
   /** A session is over after this long without a heartbeat or other request. Default 3,600,000; 0 is never. */
   readonly sessionTtlMs?: number;
   /** Larger request bodies are refused with 413. Default 67,108,864. */
@@ -75,6 +77,7 @@ export function resolveOptions(options: LocalTinkerOptions): ResolvedOptions {
     tryAgainAs: 'status',
     metadataOnlyBytes: dialect === 'skyrl' ? Infinity : 65_536,
     futureTtlMs: 600_000,
+    maxResultBytes: 256 * 1024 * 1024,
     sessionTtlMs: 3_600_000,
     maxRequestBytes: 64 * 1024 * 1024,
     urlTtlMs: 3_600_000,
@@ -98,6 +101,7 @@ const NOT_NEGATIVE = [
   'sessionPollHoldMs',
   'metadataOnlyBytes',
   'futureTtlMs',
+  'maxResultBytes',
   'sessionTtlMs',
   'maxRequestBytes',
   'urlTtlMs',

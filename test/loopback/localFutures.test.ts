@@ -89,6 +89,20 @@ describe('retrieve_future', () => {
     expect((await fixture.caller.send('retrieve_future', { request_id: `${nonce}-99` })).status).toBe(404);
   });
 
+  it('keeps results up to a size and forgets the oldest first', async () => {
+    const { caller } = await start({ maxResultBytes: 8000 });
+    const model = await caller.createModel(await caller.createSession());
+    const ids: string[] = [];
+    for (let seqId = 1; seqId <= 6; seqId++) {
+      const { request_id: id } = (await (await caller.submitPass(model, seqId, [datum(400)])).json()) as Json;
+      ids.push(id as string);
+      await (await caller.poll(id as string)).arrayBuffer();
+    }
+    const status = async (id: string) => (await caller.send('retrieve_future', { request_id: id })).status;
+    expect(await status(ids[0]!)).toBe(410);
+    expect(await status(ids.at(-1)!)).toBe(200);
+  });
+
   it('treats the promises of an earlier process as forgotten', async () => {
     const { caller } = await start();
     expect((await caller.send('retrieve_future', { request_id: 'aabbccddeeff-3' })).status).toBe(410);

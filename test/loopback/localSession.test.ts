@@ -242,3 +242,10 @@ it('answers samples that name a base model without a sampler', async () => {
   expect((await caller.send('asample', sampleBody({ base_model: 'other' }))).status).toBe(404);
   expect((await caller.send('asample', sampleBody())).status).toBe(400);
 });
+
+it('describes itself to whoever started it', async () => {
+  const { local } = await start({ apiKey: 'tml-mine', clockMs: 100 });
+  expect(local.describe()).toContain(`export TINKER_BASE_URL=${local.url}\nexport TINKER_API_KEY=tml-mine`);
+  expect(local.describe()).toContain('fake/model');
+  expect(local.describe()).toContain('100 ms');
+});

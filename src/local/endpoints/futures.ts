@@ -32,6 +32,7 @@ async function retrieveFuture(service: LocalService, context: RequestContext): P
   await settledOrNews(service, future, context.signal);
   const { state } = future;
   if (state.type === 'pending') return tryAgain(service, future);
+  if (state.type === 'gone') throw new HttpError(410, `the result of request ${requestId} is gone`);
   if (state.type === 'failed') return service.dialect.failed(state.failure);
   const { content, contentType } = service.dialect.encode(future, state.result, context.acceptsProtobuf);
   if (allowMetadataOnly && content.length >= service.options.metadataOnlyBytes) {

@@ -7,7 +7,6 @@ type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number }) => P
 
 /** Node has zstd from 22.15 on. */
 const zstd = (zlib as { zstdDecompress?: (...args: never[]) => void }).zstdDecompress;
-export const ZSTD_AVAILABLE: boolean = typeof zstd === 'function';
 
 const DECOMPRESS: ReadonlyMap<string, Decompress | undefined> = new Map(
   Object.entries({

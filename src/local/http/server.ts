@@ -110,6 +110,8 @@ export class HttpServer {
         signal,
       );
     if (!this.#options.authorize(make(Buffer.alloc(0)))) throw new HttpError(401, 'a valid X-API-Key header is needed');
+    // Nothing is read of a GET, which may come without the key.
+    if (request.method === 'GET') return make(Buffer.alloc(0));
     return make(await readBody(request, this.#options.maxRequestBytes));
   }
 

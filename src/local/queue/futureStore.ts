@@ -4,11 +4,15 @@ import { LocalFuture, type FutureOwner } from './localFuture.js';
 export interface FutureStoreOptions {
   /** How long a settled future is kept for whoever asks again. */
   readonly keepMs: number;
+  /** Results kept at most; the oldest go first. */
+  readonly keepBytes: number;
   readonly now: () => number;
   /** Plain numbers for ids, as some servers give; nothing then tells a forgotten one from one that never was. */
   readonly plainIds?: boolean;
 }
 
+/** Of a future itself. */
+const OVERHEAD_BYTES = 1000;
 const REQUEST_ID = /^[0-9a-f]{12}-(\d+)$/;
 
 /** Every promise given and not yet forgotten, by request id. */
@@ -17,6 +21,7 @@ export class FutureStore {
   readonly #futures = new Map<string, LocalFuture>();
   readonly #options: FutureStoreOptions;
   #count = 0;
+  #keptBytes = 0;
 
   constructor(options: FutureStoreOptions) {
     this.#options = options;
@@ -28,6 +33,7 @@ export class FutureStore {
     const requestId = plainIds ? String(++this.#count) : `${this.#nonce}-${this.#count++}`;
     const future = new LocalFuture(requestId, owner, this.#options.now(), (settled) => {
       settled.settledAt = this.#options.now();
+      this.#keptBytes += bytesOf(settled);
       onSettled(settled);
     });
     this.#futures.set(future.requestId, future);
@@ -45,7 +51,10 @@ export class FutureStore {
 
   /** Drops a settled future: who polls it from now on is told that it is gone. */
   forget(requestId: string): boolean {
-    return this.#futures.get(requestId)?.pending === false && this.#futures.delete(requestId);
+    const future = this.#futures.get(requestId);
+    if (future === undefined || future.pending) return false;
+    this.#drop(future);
+    return true;
   }
 
   /** Wakes all who wait for a future, so that they can report a changed queue state. */
@@ -60,10 +69,35 @@ export class FutureStore {
   /** Futures settle nearly in the order they were made, so the old ones stand first. */
   #forgetOld(): void {
     const before = this.#options.now() - this.#options.keepMs;
-    for (const [requestId, future] of this.#futures) {
+    for (const future of this.#futures.values()) {
       if (future.settledAt === undefined) continue;
-      if (future.settledAt >= before) return;
-      this.#futures.delete(requestId);
+      if (future.settledAt >= before && this.#keptBytes <= this.#options.keepBytes) return;
+      this.#drop(future);
     }
   }
+
+  #drop(future: LocalFuture): void {
+    this.#keptBytes -= bytesOf(future);
+    this.#futures.delete(future.requestId);
+    future.release();
+  }
+}
+
+/** About what a result takes in memory. */
+function bytesOf({ state }: LocalFuture): number {
+  if (state.type !== 'finished') return OVERHEAD_BYTES;
+  const { result } = state;
+  if (result.type === 'sample') {
+    const { sequences, promptLogprobs, topkPromptLogprobs } = result.value;
+    const prompt = (promptLogprobs?.byteLength ?? 0) + 2 * (topkPromptLogprobs?.logprobs.byteLength ?? 0);
+    return sequences.reduce(
+      (sum, { tokens, topkLogprobs }) => sum + 2 * tokens.byteLength + 2 * (topkLogprobs?.logprobs.byteLength ?? 0),
+      OVERHEAD_BYTES + prompt,
+    );
+  }
+  if (result.type === 'json') return OVERHEAD_BYTES;
+  return result.value.lossFnOutputs.reduce(
+    (sum, output) => Object.values(output).reduce((inner, { data }) => inner + data.byteLength, sum),
+    OVERHEAD_BYTES,
+  );
 }

@@ -15,7 +15,9 @@ export interface FutureFailure {
 export type FutureState =
   | { readonly type: 'pending' }
   | { readonly type: 'finished'; readonly result: FutureResult }
-  | { readonly type: 'failed'; readonly failure: FutureFailure };
+  | { readonly type: 'failed'; readonly failure: FutureFailure }
+  /** Settled long ago; what it gave is no longer kept. */
+  | { readonly type: 'gone' };
 
 export interface FutureOwner {
   /** As the client's `X-Tinker-Request-Type` names it: CreateModel, ForwardBackward, Sample, … */
@@ -58,6 +60,11 @@ export class LocalFuture {
 
   reject(failure: FutureFailure): void {
     this.#settle({ type: 'failed', failure });
+  }
+
+  /** Lets go of the result. */
+  release(): void {
+    if (!this.pending) this.#state = { type: 'gone' };
   }
 
   #settle(state: FutureState): void {

@@ -99,7 +99,12 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
   );
   const checkpoints = await CheckpointStore.open(join(dataFolder, 'checkpoints'), now);
   const ephemeral = await EphemeralStates.open(join(dataFolder, 'ephemeral'));
-  const futures = new FutureStore({ keepMs: options.futureTtlMs, now, plainIds: options.dialect === 'skyrl' });
+  const futures = new FutureStore({
+    keepMs: options.futureTtlMs,
+    keepBytes: options.maxResultBytes,
+    now,
+    plainIds: options.dialect === 'skyrl',
+  });
   const usage = await UsageLedger.open(join(dataFolder, 'usage.json'), now);
   const audit = await AuditLog.open(join(dataFolder, 'audit.jsonl'), now);
   const traces = new Traces();

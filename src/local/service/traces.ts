@@ -12,6 +12,7 @@ export interface Span {
 }
 
 const KEPT_PER_SESSION = 20_000;
+const KEPT_SESSIONS = 50;
 
 /** The timeline of each session, as far back as memory is given to it. */
 export class Traces {
@@ -19,7 +20,11 @@ export class Traces {
 
   add(sessionId: string, span: Span): void {
     let spans = this.#spans.get(sessionId);
-    if (spans === undefined) this.#spans.set(sessionId, (spans = []));
+    if (spans === undefined) {
+      this.#spans.set(sessionId, (spans = []));
+      const [oldest] = this.#spans.keys();
+      if (this.#spans.size > KEPT_SESSIONS && oldest !== undefined) this.#spans.delete(oldest);
+    }
     spans.push(span);
     if (spans.length > KEPT_PER_SESSION) spans.shift();
   }
