@@ -28,7 +28,9 @@ export async function benchSampling() {
     console.log(`raw undici  ${perSecond(r)} samples/s  ${cpu(r)} µs CPU a sample`);
     console.log(`tinker-rx   ${perSecond(o)} samples/s  ${cpu(o)} µs CPU a sample`);
     const ratio = r.seconds / o.seconds;
-    console.log(`ratio       ${(ratio * 100).toFixed(0)} % of raw throughput, ${((o.cpuMicros / r.cpuMicros) * 100).toFixed(0)} % of its CPU`);
+    console.log(
+      `ratio       ${(ratio * 100).toFixed(0)} % of raw throughput, ${((o.cpuMicros / r.cpuMicros) * 100).toFixed(0)} % of its CPU`,
+    );
     return { ratio };
   } finally {
     child.disconnect();
@@ -97,4 +99,4 @@ async function thisClient(origin) {
   if (tokens !== SAMPLES * 64) throw new Error(`expected ${SAMPLES * 64} tokens, got ${tokens}`);
 }
 
-if (import.meta.main ?? process.argv[1] === new URL(import.meta.url).pathname) await benchSampling();
+if (process.argv[1] === new URL(import.meta.url).pathname) await benchSampling();
