@@ -57,7 +57,7 @@ describe('the real Python SDK against the embedded service', () => {
           sampleJoinSamplingSession: true,
           createModelViaLoadWeights: true,
           pjwtAuthEnabled: true,
-        customLossServerSide: true,
+          customLossServerSide: true,
         },
         dynamicFlags: { sampleCancelEnabled: true },
         metadataOnlyBytes: 200,
