@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import * as zlib from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { LocalTinker, type LocalTinkerOptions } from '../../src/local/index.js';
 
@@ -58,6 +59,8 @@ describe('the real Python SDK against the embedded service', () => {
           createModelViaLoadWeights: true,
           pjwtAuthEnabled: true,
           customLossServerSide: true,
+          // From Node 22.15 on the bodies of passes may come compressed.
+          protoCompressFwdbwd: 'zstdDecompress' in zlib,
         },
         dynamicFlags: { sampleCancelEnabled: true },
         metadataOnlyBytes: 200,
