@@ -29,11 +29,11 @@ class Turn<R> {
  * `concatMap` that does not wait: it starts inners in order and up to `ahead` of them early, and emits in order.
  *
  * ```
- * source    -a-b-c----------|      ahead 1
- * a          ----w|
- * b            --x-y|              started at once, its values held until a is done
- * c               ---z|            started when a is done
- * result    -----w(xy)z-----|
+ * source    -a-b-c-----------|     ahead 1
+ * a          -----w|
+ * b            -x-y|               started at once, its values held until a is done
+ * c                -----z|         started when a is done
+ * result    ------w(xy)-z----|
  * ```
  * An inner's error comes out in its turn, after the values of those before it; nothing new is started once it is known.
  * An error of the source comes out at once, unless `delayError`. A throw of `project` counts as an error of that inner.

@@ -32,8 +32,8 @@ interface Lane<T> {
  *
  * ```
  * a         -a-a-a-|               weight 2
- * b         ---------b-b-|         weight 1
- * result    -a-------(ba)ab-|
+ * b         ----------b----b-|     weight 1
+ * result    -a--------(baa)b-|
  * ```
  * An error of any dataset ends the mix at once. It completes with the last dataset, or with the first. Unsubscribing
  * stops all. Each dataset has its own {@link Gate}, closed while `prefetch` of its values are ready; values of

@@ -27,10 +27,10 @@ export interface MergeMapWeightedOptions<T> {
  *
  * ```
  * source    -a-b-c----------|      weight 1, budget 1
- * a          --x|
- * b            ----y|
- * c                --z|            admitted when a has given its weight back
- * result    ---x----y--z----|
+ * a          ------x|
+ * b            -------y|
+ * c                 --z|           admitted when a has given its weight back
+ * result    -------x--(yz)--|
  * ```
  * One value may overshoot the budget, so a value heavier than the whole of it still runs, and then all wait until the
  * balance is back at 0. Values are admitted strictly in order: a light one never overtakes a heavy one.

@@ -12,8 +12,8 @@ export interface ShuffleOptions {
  * Shuffles within a window: once `window` values are held, each new one sends a random one of those held on its way.
  *
  * ```
- * source    -a-b-c-d-|             window 2
- * result    -----b-a-(dc|)
+ * source    -a-b-c-d-|             window 2, seed 1
+ * result    -----a-c-(db|)
  * ```
  * Every subscriber gets the same order; for another order in every epoch give each its own seed with
  * {@link repeatEpochs}. Errors pass at once and drop what is held; completion emits what is held, shuffled.

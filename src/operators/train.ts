@@ -78,11 +78,12 @@ export interface TrainOptions {
  * Trains on batches, in order, with the next ones already submitted while one runs.
  *
  * ```
- * source    abc----------|         ahead 1: b is submitted at once, c when a is done
- * a         -----s|
- * b          -------t|
- * c               -----u|
- * result    -----s--t---u|
+ * source    (abcd|)                ahead 1, four frames a step on the service
+ * a         ----s|
+ * b         --------t|             submitted at once, behind a
+ * c             --------u|         submitted when a is done, behind b
+ * d                 --------v|
+ * result    ----s---t---u---(v|)
  * ```
  * For every batch, forward-backward and the optimizer step are submitted together, then whatever `checkpointEvery` and
  * `evaluateEvery` marked it with: a save takes its turn right after the optimizer step it belongs to, and later steps

@@ -21,7 +21,7 @@ const renderer: SupervisedRenderer<Message, 'last' | 'all'> = {
       return { modelInput: ModelInput.fromInts(tokens), weights };
     }),
 };
-const talk = (...contents: string[]) => ({ messages: contents.map((content) => ({ content })) });
+const talk = (...contents: string[]) => ({ messages: contents.map((content) => ({ role: 'user', content })) });
 const rendered = (conversation: ReturnType<typeof talk>, options: Parameters<typeof toDatums>[1] = {}) =>
   lastValueFrom(from([conversation]).pipe(toDatums(renderer, options as object), toArray()));
 
@@ -68,8 +68,44 @@ describe('toDatums', () => {
   });
 
   it('takes bare arrays of messages', async () => {
-    const datums = await lastValueFrom(from([[{ content: 'ab' }]]).pipe(toDatums(renderer), toArray()));
+    const datums = await lastValueFrom(from([[{ role: 'user', content: 'ab' }]]).pipe(toDatums(renderer), toArray()));
     expect(datums).toHaveLength(1);
+  });
+
+  it('takes rows in the usual forms, and messages of the library untouched', async () => {
+    const seen: unknown[] = [];
+    const watching: SupervisedRenderer<unknown, never> = {
+      buildSupervisedExamples: (messages) => {
+        seen.push(messages);
+        return [];
+      },
+    };
+    const rich = [{ role: 'assistant', content: [{ type: 'thinking', thinking: 'hm' }], toolCalls: [] }];
+    const rows = [
+      { messages: rich },
+      { conversations: [{ from: 'human', value: 'hi' }] },
+      { instruction: 'do', output: 'done' },
+      { messages: [{ role: 'tool', content: 'x', tool_call_id: '1' }] },
+    ];
+    await lastValueFrom(from(rows).pipe(toDatums(watching), toArray()));
+    expect(seen).toStrictEqual([
+      rich,
+      [{ role: 'user', content: 'hi' }],
+      [
+        { role: 'user', content: 'do' },
+        { role: 'assistant', content: 'done' },
+      ],
+      [{ role: 'tool', content: 'x', toolCallId: '1' }],
+    ]);
+    expect(seen[0]).toBe(rich);
+  });
+
+  it('says which row has no known form', async () => {
+    const rows = from([talk('ab'), { text: 'x' }]).pipe(toDatums(renderer));
+    await expect(lastValueFrom(rows)).rejects.toMatchObject({
+      name: 'ValidationError',
+      message: expect.stringMatching(/^conversation 1: expected one of: messages/) as string,
+    });
   });
 
   it(
