@@ -12,25 +12,24 @@ const facts = fromJsonl<{ question: string; answer: string }>(new URL('./data/fa
 const samplingParams = { maxTokens: 32, stop: renderer.getStopSequences() };
 
 let reward = 0;
-for (let round = 1; round <= 40 && reward < 0.85; round++) {
+for (let round = 1; reward < 0.85; round++) {
   const sampler = await trainer.saveWeightsAndGetSamplingClient();
   const groups = await lastValueFrom(
     facts.pipe(
-      map(({ question, answer }, index) => {
-        const prompt = renderer.buildGenerationPrompt([{ role: 'user', content: question }]);
-        return { prompt, answer, seed: 1000 * round + index };
-      }),
+      map(({ question, answer }, index) => ({
+        prompt: renderer.buildGenerationPrompt([{ role: 'user', content: question }]),
+        answer,
+        seed: 1000 * round + index,
+      })),
       sampleFrom(sampler, {
         request: ({ prompt, seed }) => ({ prompt, numSamples: 16, samplingParams: { ...samplingParams, seed } }),
       }),
       map(({ item: { prompt, answer }, response: { sequences } }) => {
         const rewards = sequences.map(({ tokens }) => (renderer.parse(tokens).message.content === answer ? 1 : 0));
         const mean = rewards.reduce((sum: number, one) => sum + one, 0) / rewards.length;
-        const data = sequences.map((sequence, i) =>
-          datumFromSequence(prompt, sequence, { advantage: rewards[i]! - mean }),
-        );
-        // A group whose answers are all alike teaches nothing.
-        return { mean, data: mean === 0 || mean === 1 ? [] : data };
+        // A group whose answers are all alike teaches nothing: its advantages are zero.
+        const advantage = (i: number) => ({ advantage: rewards[i]! - mean });
+        return { mean, data: sequences.map((sequence, i) => datumFromSequence(prompt, sequence, advantage(i))) };
       }),
       toArray(),
     ),
@@ -38,7 +37,6 @@ for (let round = 1; round <= 40 && reward < 0.85; round++) {
   reward = groups.reduce((sum, { mean }) => sum + mean, 0) / groups.length;
   console.log(`round ${round}: mean reward ${reward.toFixed(2)}`);
   const data = groups.flatMap((group) => group.data);
-  if (data.length === 0) break;
   const pass = trainer.forwardBackward(data, 'importance_sampling');
   await trainer.optimStep({ learningRate: 3e-3 });
   await pass;
