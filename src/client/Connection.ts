@@ -27,9 +27,10 @@ import {
 import { describeErrors } from '../wire/record.js';
 import { AuthTokenResponse, ClientConfig, ClientConfigRequest, DynamicConfig } from '../wire/session.js';
 import { Billing } from './Billing.js';
-import { APIResponseValidationError, ClosedError, NotFoundError } from './errors.js';
+import { APIResponseValidationError, ClosedError, NotFoundError, type TinkerError } from './errors.js';
 import { EventBus } from './events.js';
 import { connectionError, parseBody, statusError } from './failure.js';
+import { isSecretHeader, Secrets } from './Secrets.js';
 import { resend } from './resend.js';
 
 /** One call of the service. */
@@ -76,9 +77,10 @@ export class Connection {
   readonly scheduler: SchedulerLike;
   readonly random: () => number;
   readonly uuid: () => string;
-  readonly headers: Readonly<Record<string, string>>;
   readonly events: EventBus;
   readonly billing: Billing;
+  /** What must not be shown when a service says it back. */
+  readonly secrets = new Secrets();
   readonly #transport: Transport;
   readonly #options: ConnectionOptions;
   #tokens: TokenSource;
@@ -94,7 +96,7 @@ export class Connection {
     this.scheduler = options.scheduler;
     this.random = options.random;
     this.uuid = options.uuid;
-    this.headers = options.headers;
+    this.secrets.addHeaders(options.headers);
     this.#transport = options.transport;
     this.#tokens = options.credential;
     this.events = new EventBus(() => options.scheduler.now());
@@ -108,6 +110,11 @@ export class Connection {
         }),
       ),
     );
+  }
+
+  /** The headers that every request carries, but for secret ones. */
+  get headers(): Readonly<Record<string, string>> {
+    return Object.fromEntries(Object.entries(this.#options.headers).filter(([name]) => !isSecretHeader(name)));
   }
 
   /** The service's flags, fetched once. Everything but the flags themselves waits for them. */
@@ -172,13 +179,18 @@ export class Connection {
             late?.unsubscribe();
             if (response.headers['x-deprecation-note'] !== undefined) this.#noteDeprecation(response, path);
             if (response.status >= 200 && response.status < 300) subscriber.next(response);
-            else subscriber.error(statusError(response, `${method} /api/v1/${path}`));
+            else subscriber.error(this.#refusal(response, call));
           },
           error: fail,
           complete: () => subscriber.complete(),
         }),
       );
     });
+  }
+
+  #refusal(response: TransportResponse, { method = 'POST', path, headers = {} }: Call): TinkerError {
+    this.secrets.addHeaders(headers);
+    return statusError(this.secrets.redactResponse(response), `${method} /api/v1/${path}`);
   }
 
   /** Tries until it is accepted: every passing failure is waited out, for five minutes in all. */
@@ -251,8 +263,9 @@ export class Connection {
   }
 
   #toRequest(call: Call, token: string, idempotencyKey: string | undefined, timeoutMs: number): TransportRequest {
+    this.secrets.add(token);
     const headers: Record<string, string> = {
-      ...this.headers,
+      ...this.#options.headers,
       'x-api-key': token,
       accept: 'application/json',
       ...call.headers,

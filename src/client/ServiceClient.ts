@@ -310,6 +310,7 @@ export class ServiceClient {
     progress: FutureProgress,
   ): Observable<TrainingClient> {
     const { baseModel, userMetadata, weightsAccessToken, optimizer } = options;
+    this.#connection.secrets.add(weightsAccessToken ?? '');
     const modelId = `${session.id}:train:${modelSeqId}`;
     const json = prepare(
       LoadWeightsRequest,

@@ -224,6 +224,7 @@ export class TrainingClient {
 
   /** @internal Loads a saved state in turn. */
   load(path: string, optimizer: boolean, options: LoadOptions): TinkerFuture<LoadWeightsResponse> {
+    this.#session.connection.secrets.add(options.weightsAccessToken ?? '');
     return this.#operation({
       requestType: 'LoadWeights',
       path: 'load_weights',

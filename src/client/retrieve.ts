@@ -171,7 +171,7 @@ class Poll<A> {
     const failed = RequestFailed.decode(body);
     if (!isLeft(failed)) {
       const category = toErrorCategory(failed.right.category);
-      throw new RequestFailedError(failed.right.error, { category, requestId });
+      throw new RequestFailedError(this.connection.secrets.redact(failed.right.error), { category, requestId });
     }
     const decoded = json.decode(body);
     if (isLeft(decoded))

@@ -22,8 +22,6 @@ const SamplerHandle = response('SamplerHandle', {
   record_stability_info: withDefault(t.boolean, false),
 });
 
-const SECRET_HEADER = /auth|key|secret|token|cookie|password/i;
-
 export function toSamplerHandle(session: OpenSession, samplingSessionId: string, recordStabilityInfo: boolean): string {
   const { baseUrl, headers, config } = session.connection;
   const json = SamplerHandle.encode({
@@ -31,9 +29,7 @@ export function toSamplerHandle(session: OpenSession, samplingSessionId: string,
     samplingSessionId,
     holder: {
       baseUrl: baseUrl.href,
-      defaultHeadersOverrides: Object.fromEntries(
-        Object.entries(headers).filter(([name]) => !SECRET_HEADER.test(name)),
-      ),
+      defaultHeadersOverrides: headers,
       clientConfig: config,
       clientDynamicConfig: session.dynamicConfig,
     },
