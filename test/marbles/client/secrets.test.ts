@@ -1,0 +1,142 @@
+import { inspect } from 'node:util';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { AdminClient, RestClient, SamplingClient, ServiceClient, type TinkerEvent } from 'tinker-rx';
+import { VirtualClock, fakeTransport, json, refusal, text, type FakeRequest } from 'tinker-rx/testing';
+import { datum, prompt } from './stage.js';
+
+const KEY = 'tml-VERYSECRET-0123456789';
+const TOKEN = 'tml-OTHERSECRET-9876543210';
+const CLOUDFLARE = 'cloudflare-SECRET-555';
+const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+const JWT = `${part({ alg: 'none' })}.${part({ exp: 10_000, sub: 'me' })}.JWTSECRET`;
+const SECRETS = [KEY, TOKEN, CLOUDFLARE, JWT];
+
+/** Everything that can be seen of a value: printed with all its corners, as JSON, and as text. */
+function visible(value: unknown): string {
+  const printed = inspect(value, {
+    depth: Infinity,
+    showHidden: true,
+    getters: true,
+    maxArrayLength: Infinity,
+    maxStringLength: Infinity,
+  });
+  let plain = '';
+  try {
+    plain = JSON.stringify(value);
+  } catch {
+    // What cannot be JSON cannot leak as JSON.
+  }
+  return `${printed}\n${plain}\n${value instanceof Error ? `${value.stack}\n${visible(value.cause)}` : ''}`;
+}
+function expectNoSecret(what: string, seen: string): void {
+  for (const secret of SECRETS) expect(seen.includes(secret), `${what} shows ${secret}`).toBe(false);
+}
+
+/** A server that says back whatever it was told, the key included, and refuses half of it. */
+const gossip = ({ headers }: FakeRequest, status: number) =>
+  json(
+    { detail: `bad credentials ${headers['x-api-key']}`, headers },
+    { status, headers: { 'x-echo': headers['x-api-key']! } },
+  );
+
+describe.each([false, true])('secrets (JWT: %s)', (pjwtAuthEnabled) => {
+  afterEach(() => {
+    vi.unstubAllEnvs();
+    vi.restoreAllMocks();
+  });
+
+  it('are in nothing that a run writes, throws or shows', () => {
+    vi.stubEnv('CLOUDFLARE_ACCESS_CLIENT_SECRET', CLOUDFLARE);
+    const lines: string[] = [];
+    for (const method of ['error', 'warn', 'log', 'info', 'debug'] as const)
+      vi.spyOn(console, method).mockImplementation(
+        (...parts: unknown[]) => void lines.push(parts.map(String).join(' ')),
+      );
+    const clock = new VirtualClock();
+    const fake = fakeTransport({
+      scheduler: clock,
+      config: { pjwtAuthEnabled },
+      script: {
+        'auth/token': [json({ jwt: JWT }), (request) => gossip(request, 403)],
+        create_session: [(request) => gossip(request, 503)],
+        optim_step: [(request) => gossip(request, 503), (request) => gossip(request, 403)],
+        forward_backward: [
+          (request) => text(500, `crashed with ${request.headers['x-api-key']}`),
+          (request) => gossip(request, 422),
+        ],
+        asample: [
+          (request) => gossip(request, 429),
+          (request) => gossip(request, 402),
+          (request) => gossip(request, 400),
+        ],
+        'retrieve_future SaveWeights': (request) => gossip(request, 400),
+        'retrieve_future LoadWeights': (request) =>
+          json({ error: `no access with ${request.headers['x-api-key']}`, category: 'user' }),
+        session_heartbeat: (request) => gossip(request, 503),
+        'client/dynamic_config': [json({ refresh_interval_sec: 10 }), (request) => gossip(request, 500)],
+        copy_weights: (request) => json({ detail: request.headers }, { status: 404 }),
+        weights_info: (request) => gossip(request, 403),
+      },
+    });
+    const options = { ...fake.clientOptions, apiKey: KEY, telemetry: true, logLevel: 'debug' } as const;
+    const service = new ServiceClient(options);
+    const events: TinkerEvent[] = [];
+    service.events$.subscribe((event) => events.push(event));
+    const rest = new RestClient(options);
+    const errors: unknown[] = [];
+    const shown: [string, unknown][] = [
+      ['service', service],
+      ['rest', rest],
+      ['admin', new AdminClient(options)],
+      ['rest of service', service.rest],
+    ];
+
+    const model = clock.resolve(service.createLoraTrainingClient({ baseModel: 'any' }));
+    const sampler = clock.resolve(service.createSamplingClient({ baseModel: 'any' }));
+    const failing = [
+      model.optimStep(),
+      model.forwardBackward([datum()], 'cross_entropy'),
+      model.saveState('a'),
+      model.loadState('tinker://run/weights/a', { weightsAccessToken: TOKEN }),
+      sampler.sample({ prompt: prompt() }),
+      service.copyWeights('tinker://run/weights/a', { weightsAccessToken: TOKEN }),
+      service.createTrainingClientFromState('tinker://run/weights/a', { weightsAccessToken: TOKEN }),
+      rest.getTrainingRun('nowhere'),
+    ];
+    for (const future of failing) errors.push(clock.reject(future as never));
+    shown.push(['future', model.optimStep()], ['training client', model], ['sampling client', sampler]);
+    const handle = sampler.getSamplerHandle();
+    shown.push(['handle', Buffer.from(handle, 'base64').toString()]);
+    shown.push(['client of a handle', SamplingClient.fromSamplerHandle(handle, options)]);
+    clock.advanceBy(200_000);
+    clock.resolve(service.close());
+
+    expect(errors).toHaveLength(8);
+    expect(lines.length).toBeGreaterThan(5);
+    expect(new Set(events.map(({ type }) => type)).size).toBeGreaterThan(8);
+    expectNoSecret('an error', errors.map(visible).join('\n'));
+    expectNoSecret('an event', events.map(visible).join('\n'));
+    expectNoSecret('a log line', lines.join('\n'));
+    for (const [what, value] of shown) expectNoSecret(what, visible(value));
+    const reports = fake.to('telemetry').map(({ body }) => String(body));
+    expect(reports.length).toBeGreaterThan(1);
+    expectNoSecret('telemetry', reports.join('\n'));
+    // The test would see them: they are in the requests.
+    expect(visible(fake.requests.map(({ headers }) => headers))).toContain(KEY);
+  });
+});
+
+describe('a key that is refused', () => {
+  it('is not in the error', () => {
+    for (const apiKey of ['sk-VERYSECRET', 'tml-VERY SECRET', '\ntml-VERYSECRET'])
+      expect(() => new ServiceClient({ apiKey })).not.toThrow(/SECRET/);
+  });
+
+  it('is not in an error that the service makes of it', () => {
+    const clock = new VirtualClock();
+    const fake = fakeTransport({ scheduler: clock, script: { 'client/config': refusal(401, `unknown key ${KEY}`) } });
+    const error = clock.reject(new ServiceClient({ ...fake.clientOptions, apiKey: KEY }).getServerCapabilities());
+    expect(error).toMatchObject({ code: 'authentication' });
+    expectNoSecret('the error', visible(error));
+  });
+});
