@@ -3,6 +3,8 @@ import { defineConfig } from 'vitest/config';
 
 const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.meta.url));
 
+export const NEEDS_MORE = ['localSdk', 'parityTable', 'tokenizers'].map((name) => `test/parity/${name}.test.ts`);
+
 export default defineConfig({
   resolve: {
     alias: [
@@ -12,7 +14,8 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/browser/**', '**/node_modules/**'],
+    // What needs Python, a browser or other packages' files has a run of its own: test:parity, test:browser.
+    exclude: ['test/browser/**', ...NEEDS_MORE, '**/node_modules/**'],
     testTimeout: 30_000,
     pool: 'forks',
     maxWorkers: 2,
