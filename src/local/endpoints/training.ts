@@ -76,23 +76,16 @@ function forwardBackward(
     requestType: request.forwardOnly ? 'Forward' : 'ForwardBackward',
     modelId: request.modelId,
     seqId,
-    digest: digestOfPass(request),
+    digest: digestOfPass(context, request, seqId),
     run: ({ baseModel, sessionId }, cycle) => runPass(service, request, cycle, { baseModel, sessionId }),
   });
 }
 
-/** The same pass has the same digest, whether it came as JSON or protobuf and in whatever order its fields stood. */
-function digestOfPass(request: Pass): string {
-  const data = request.data.map((datum) => ({ ...datum, lossFnInputs: sortKeys(datum.lossFnInputs) }));
-  const lossFnConfig = sortKeys(request.lossFnConfig ?? {});
-  return digestOf({
-    endpoint: 'forward_backward',
-    body: encodeForwardBackwardRequest({ ...request, data, lossFnConfig, seqId: 0 }),
-  });
+/** A pass that came as JSON has the digest it would have had as protobuf. */
+function digestOfPass(context: RequestContext, request: Pass, seqId = 0): string {
+  const body = context.sendsProtobuf ? context.body : encodeForwardBackwardRequest({ ...request, seqId });
+  return digestOf({ endpoint: 'forward_backward', body });
 }
-
-const sortKeys = <A>(record: Readonly<Record<string, A>>): Record<string, A> =>
-  Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
 
 async function runPass(
   service: LocalService,
