@@ -219,13 +219,16 @@ export class SamplingClient {
 
   #submitAs(clone: number, body: SampleBody, bytes: number, progress: FutureProgress): Observable<SampleResponse> {
     const { connection, dispatcher } = this.#session;
-    const seqId = clone * CLONE_BLOCK + this.#sent++;
+    const number = this.#sent++;
+    const seqId = clone * CLONE_BLOCK + number;
+    // Past 2⁵³ a number is no longer exact, and two samples of a clone would have the same; its text is.
+    const seqText = clone === 0 ? String(number) : String(BigInt(clone) * BigInt(CLONE_BLOCK) + BigInt(number));
     const startedMs = connection.scheduler.now();
     const submission: Submission = { requestType: 'Sample', target: this.samplingSessionId, seqId, bytes, startedMs };
     const idempotencyKey = connection.uuid();
     const response = dispatcher.dispatch(bytes, () =>
       connection.attempt(
-        { path: 'asample', lane: 'sampling', jsonText: bodyText(body, seqId), headers: BACKPRESSURE },
+        { path: 'asample', lane: 'sampling', jsonText: bodyText(body, seqText), headers: BACKPRESSURE },
         idempotencyKey,
       ),
     );
@@ -300,8 +303,8 @@ interface SampleBody {
   readonly rest: Json;
 }
 
-const bodyText = ({ prompt, rest }: SampleBody, seqId: number): string =>
-  `${JSON.stringify({ ...rest, seq_id: seqId }).slice(0, -1)},"prompt":${promptText(prompt)}}`;
+const bodyText = ({ prompt, rest }: SampleBody, seqText: string): string =>
+  `${JSON.stringify(rest).slice(0, -1)},"seq_id":${seqText},"prompt":${promptText(prompt)}}`;
 
 /** A prompt is often sampled many times over, so its JSON is kept as long as the prompt is. */
 const promptTexts = new WeakMap<ModelInput, string>();

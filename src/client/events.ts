@@ -46,7 +46,12 @@ export type TinkerEvent = At &
     | { readonly type: 'protocol-chosen'; readonly format: 'protobuf' | 'json'; readonly reason: string }
     | { readonly type: 'deprecation-noted'; readonly level: string; readonly note: string; readonly path: string }
     /** Work was handed to the service and has a promise. */
-    | ({ readonly type: 'request-sent'; readonly bytes: number; readonly seqId: number | undefined } & Work)
+    | ({
+        readonly type: 'request-sent';
+        readonly bytes: number;
+        /** The number of the turn or of the sample; beyond 2⁵³, where a clone's may lie, it is rounded. */
+        readonly seqId: number | undefined;
+      } & Work)
     /** A request failed in passing and goes out again after the delay. */
     | {
         readonly type: 'request-retry';

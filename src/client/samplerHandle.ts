@@ -45,8 +45,7 @@ interface SharedSession {
 }
 /** One per service, session and credential: clients made from handles share budgets and pauses like any others. */
 const shared = new Map<string, SharedSession>();
-/** A clone's numbers start at 10⁹ times its own: past 2⁵³ they could not be told apart. */
-const CLONES = 9_000_000;
+const CLONES = 1_000_000_000;
 
 /** @throws ValidationError when the text is no handle. */
 export function openSharedSession(
