@@ -8,6 +8,13 @@ const REGION_FLOATS = 1 << 18;
 /** Where kernels leave a pair of numbers: the block before the first one handed out. */
 const RESULT = 0;
 
+/** The floats a block of `size` really has: the next power of two. */
+export function blockSize(size: number): number {
+  let rounded = SMALLEST_BLOCK;
+  while (rounded < size) rounded *= 2;
+  return rounded;
+}
+
 /**
  * The floats the kernels work on: one WebAssembly memory, addressed by float offset. `alloc`/`free` hand out blocks in
  * power-of-two sizes that are used again, `scratch` bumps through regions that are kept: memory grows to what the
@@ -37,8 +44,7 @@ export class Heap {
 
   /** A block of at least `size` floats, contents undefined. */
   alloc(size: number): number {
-    let rounded = SMALLEST_BLOCK;
-    while (rounded < size) rounded *= 2;
+    const rounded = blockSize(size);
     const reused = this.#free.get(rounded)?.pop();
     const start = reused ?? this.#end;
     if (reused === undefined) {

@@ -1,5 +1,10 @@
-import type { Heap } from './heap.js';
+import { blockSize, type Heap } from './heap.js';
 import type { ModelShape } from './shapes.js';
+
+const SMALLEST = 64;
+
+/** Floats a sequence needs for each of its positions. */
+export const floatsPerPosition = (shape: ModelShape): number => 2 * shape.layers * shape.width;
 
 /** Keys and values of one sequence: for each layer and head, keys transposed [headWidth, capacity], values [capacity, headWidth]. */
 export class KvCache {
@@ -15,8 +20,11 @@ export class KvCache {
     this.#heap = heap;
     this.#shape = shape;
     this.#headWidth = shape.width / shape.heads;
-    this.#capacity = roundCapacity(capacity);
-    this.#block = heap.alloc(this.#size(this.#capacity));
+    // Blocks come in powers of two: use all of it.
+    const wanted = (Math.max(capacity, SMALLEST) + 3) & ~3;
+    const size = blockSize(floatsPerPosition(shape) * wanted);
+    this.#capacity = Math.floor(size / floatsPerPosition(shape)) & ~3;
+    this.#block = heap.alloc(size);
   }
 
   get capacity(): number {
@@ -34,7 +42,7 @@ export class KvCache {
   /** Makes room for `length` positions, moving what is there. */
   reserve(length: number): void {
     if (length <= this.#capacity) return;
-    const grown = new KvCache(this.#heap, this.#shape, Math.max(length, 2 * this.#capacity));
+    const grown = new KvCache(this.#heap, this.#shape, length);
     this.#copyTo(grown);
     this.#heap.free(this.#block);
     this.#block = grown.#block;
@@ -53,10 +61,6 @@ export class KvCache {
     this.#heap.free(this.#block);
   }
 
-  #size(capacity: number): number {
-    return 2 * this.#shape.layers * this.#shape.width * capacity;
-  }
-
   #copyTo(target: KvCache): void {
     const f = this.#heap.floats;
     for (let layer = 0; layer < this.#shape.layers; layer++) {
@@ -72,5 +76,3 @@ export class KvCache {
     }
   }
 }
-
-const roundCapacity = (capacity: number) => Math.max(64, (capacity + 15) & ~15);

@@ -1,7 +1,7 @@
 import { chooseToken } from './chooseToken.js';
 import { EngineCancelledError } from './errors.js';
 import type { Heap } from './heap.js';
-import { KvCache } from './kvCache.js';
+import { floatsPerPosition, KvCache } from './kvCache.js';
 import type { LogitRow } from './logitRow.js';
 import { createRandom, type Random } from './random.js';
 import type { CheckedSample } from './sampleRequest.js';
@@ -10,8 +10,9 @@ import { firstScored, scorePrompt, type PromptScores } from './scorePrompt.js';
 import { createTopkTable, fillTopkRow, shortenTopkTable } from './topkTable.js';
 import type { SampledTokens, SampleResult, TopkTable } from './types.js';
 
-/** Sequences decoded side by side; further ones wait. */
+/** Sequences decoded side by side, and the floats their caches may come to need; further ones wait. */
 const MAX_ROWS = 64;
+const MAX_CACHE_FLOATS = 1 << 24;
 /** Positions reserved at first; caches double as they fill. */
 const FIRST_ROOM = 64;
 /** Time after which no further prompt is begun before the running sequences move on. */
@@ -33,6 +34,8 @@ interface Job {
   readonly sampler: Sampler;
   readonly request: CheckedSample;
   readonly seed: number;
+  /** What the cache of one of its sequences may grow to. */
+  readonly floats: number;
   readonly resolve: (result: SampleResult) => void;
   readonly reject: (error: Error) => void;
   readonly sequences: SampledTokens[];
@@ -53,6 +56,7 @@ export class SamplePool {
   readonly #heap: Heap;
   readonly #waiting: Job[] = [];
   readonly #rows = new Set<Row>();
+  #reserved = 0;
 
   constructor(heap: Heap) {
     this.#heap = heap;
@@ -72,6 +76,7 @@ export class SamplePool {
       job = {
         sampler,
         request,
+        floats: floatsPerPosition(sampler.transformer.base.shape) * (request.prompt.length + request.limit),
         seed: request.seed ?? Math.floor(Math.random() * Number.MAX_SAFE_INTEGER),
         resolve,
         reject,
@@ -114,7 +119,7 @@ export class SamplePool {
     const until = performance.now() + ADMIT_MS;
     while (this.#rows.size < MAX_ROWS && performance.now() < until) {
       const job = this.#waiting[0];
-      if (job === undefined) return;
+      if (job === undefined || (this.#rows.size > 0 && this.#reserved + job.floats > MAX_CACHE_FLOATS)) return;
       const mark = this.#heap.mark();
       try {
         if (job.firstLogits === undefined) this.#prefill(job);
@@ -155,6 +160,7 @@ export class SamplePool {
     if (last) job.promptCache = undefined;
     const row: Row = { job, index, random: createRandom(job.seed, index), tokens: [], logprobs: [], topk, cache };
     this.#rows.add(row);
+    this.#reserved += job.floats;
     this.#take(row, firstLogits!);
   }
 
@@ -217,6 +223,7 @@ export class SamplePool {
 
   #drop(row: Row): void {
     this.#rows.delete(row);
+    this.#reserved -= row.job.floats;
     row.cache.dispose();
   }
 }
