@@ -31,10 +31,10 @@ export interface MetricsLogOptions {
  *
  * @see resumeFrom
  */
-export function metricsLog(
+export function metricsLog<T extends Step = Step>(
   folder: string,
   { config, scheduler = asyncScheduler }: MetricsLogOptions = {},
-): MonoTypeOperatorFunction<Step> {
+): MonoTypeOperatorFunction<T> {
   return (source) =>
     defer(() => {
       mkdirSync(folder, { recursive: true });

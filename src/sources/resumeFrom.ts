@@ -36,7 +36,8 @@ export interface ResumeFromOptions {
  * )
  * ```
  * Steps after that checkpoint are done again from its state, on the same batches; the log forgets the first time. So a
- * run that was killed at any moment ends with the steps, and the data in them, of one that never was.
+ * run that was killed at any moment ends with the steps, and the data in them, of one that never was. What is lost is an
+ * evaluation that was running when the run was killed.
  *
  * Emits one value and completes. A folder, or a file in it, that does not exist is a new run. A last line that was cut
  * off by a crash is passed over; any other that is no checkpoint is a {@link BadRowError}.

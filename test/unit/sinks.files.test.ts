@@ -101,7 +101,7 @@ describe('toJsonl', () => {
   });
 
   it('leaves no file open, however the stream ends', () => {
-    const open = () => readdirSync('/proc/self/fd').length;
+    const open = () => readdirSync('/dev/fd').length;
     const path = fresh('.jsonl');
     const before = open();
     of(1).pipe(toJsonl(path)).subscribe();
