@@ -346,19 +346,16 @@ function sampleBody(options: SampleOptions, samplingSessionId: string, recordSta
   }
   const { stop, ...params } = samplingParams;
   const stops = typeof stop === 'string' ? [stop] : stop === undefined ? undefined : [...stop];
-  const request = prepare(
-    SampleRequestWithoutPrompt,
-    defined({
-      ...rest,
-      numSamples,
-      samplingParams: defined({ ...params, stop: stops as string[] | number[] | undefined }),
-      samplingSessionId,
-      promptLogprobs: includePromptLogprobs,
-      targetPromptLogprobs: targetPromptLogprobs === undefined ? undefined : targetTensor(targetPromptLogprobs, length),
-      promptLogprobsLastN,
-      recordStabilityInfo,
-    }),
-  );
+  const request = prepare(SampleRequestWithoutPrompt, {
+    ...rest,
+    numSamples,
+    samplingParams: { ...params, stop: stops as string[] | number[] | undefined },
+    samplingSessionId,
+    promptLogprobs: includePromptLogprobs,
+    targetPromptLogprobs: targetPromptLogprobs === undefined ? undefined : targetTensor(targetPromptLogprobs, length),
+    promptLogprobsLastN,
+    recordStabilityInfo,
+  });
   return { prompt, rest: request };
 }
 

@@ -93,8 +93,12 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
 
   #promise(): Promise<A> {
     return new Promise((resolve, reject) => {
-      let value: A;
-      this.subscribe({ next: (result) => (value = result), error: reject, complete: () => resolve(value) });
+      let value: unknown;
+      this.#result.subscribe({
+        next: (result) => (value = result),
+        error: reject,
+        complete: () => resolve(value as A),
+      });
     });
   }
 }
