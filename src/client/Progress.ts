@@ -1,4 +1,5 @@
 import { Observable, type Subscriber, type Subscription, timer, type SchedulerLike } from 'rxjs';
+import { LONGEST_TIMER_MS } from '../transport/system.js';
 import { StuckError } from './errors.js';
 
 /**
@@ -35,7 +36,8 @@ export class Progress {
 
   #setAlarm(): void {
     if (this.#alarm !== undefined && !this.#alarm.closed) return;
-    this.#alarm = timer(this.#lastMs + this.longestMs - this.scheduler.now(), this.scheduler).subscribe(() => {
+    const leftMs = this.#lastMs + this.longestMs - this.scheduler.now();
+    this.#alarm = timer(Math.min(leftMs, LONGEST_TIMER_MS), this.scheduler).subscribe(() => {
       this.#alarm?.unsubscribe();
       if (this.scheduler.now() - this.#lastMs < this.longestMs) return this.#setAlarm();
       const minutes = Math.round(this.longestMs / 60_000);

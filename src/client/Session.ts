@@ -24,6 +24,7 @@ import {
   FinishSessionRequest,
   SessionHeartbeatRequest,
 } from '../wire/session.js';
+import { LONGEST_TIMER_MS } from '../transport/system.js';
 import { Budget } from './Budget.js';
 import { decodeJson, once, type Connection } from './Connection.js';
 import { GoneError, NotFoundError, type TinkerError } from './errors.js';
@@ -171,9 +172,7 @@ export class Session {
 
   #refreshConfig(opened: OpenSession): Observable<never> {
     const { connection } = this;
-    return defer(() =>
-      timer(Math.max(opened.dynamicConfig.refreshIntervalSec * 1000, SHORTEST_REFRESH_MS), connection.scheduler),
-    ).pipe(
+    return defer(() => timer(refreshAfterMs(opened.dynamicConfig), connection.scheduler)).pipe(
       concatMap(() => connection.fetchDynamicConfig(false)),
       tap((fresh) => {
         if (JSON.stringify(fresh) !== JSON.stringify(opened.dynamicConfig))
@@ -187,6 +186,9 @@ export class Session {
     );
   }
 }
+
+const refreshAfterMs = ({ refreshIntervalSec }: DynamicConfig): number =>
+  Math.min(Math.max(refreshIntervalSec * 1000, SHORTEST_REFRESH_MS), LONGEST_TIMER_MS);
 
 /** What the clients of one open session share. */
 export interface OpenSession {

@@ -18,6 +18,7 @@ import {
 } from 'rxjs';
 import { TinkerError, ValidationError } from '../wire/tinkerError.js';
 import { CredentialStore } from './credentials.js';
+import { LONGEST_TIMER_MS } from './system.js';
 
 /** Where a request's `X-API-Key` comes from. The secret itself is kept where printing cannot reach it. */
 export interface TokenSource {
@@ -188,9 +189,13 @@ export class JwtTokenSource implements TokenSource {
 
   #refreshInBackground(): void {
     if (this.#background !== undefined) return;
-    this.#background = defer(() => timer(this.#untilRefreshMs(), this.scheduler))
+    this.#background = defer(() => {
+      const waitMs = this.#untilRefreshMs();
+      const isLonger = waitMs > LONGEST_TIMER_MS;
+      return timer(isLonger ? LONGEST_TIMER_MS : waitMs, this.scheduler).pipe(map(() => isLonger));
+    })
       .pipe(
-        switchMap(() => this.#fetch.pipe(map(() => 0))),
+        switchMap((isLonger) => (isLonger ? EMPTY : this.#fetch)),
         catchError(() => timer(RETRY_MS, this.scheduler)),
         ignoreElements(),
         repeat(),

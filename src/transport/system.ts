@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import * as zlib from 'node:zlib';
 
+/** The longest a timer can wait; a longer one would go off at once. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** Chance, from the machine. Everything above takes it as a parameter. */
 export const systemRandom = (): number => Math.random();
 export const systemUuid = (): string => randomUUID();
