@@ -14,7 +14,7 @@ interface Promised {
 /** A poll is held this long before it is told "not yet". */
 const HOLD_MS = 40_000;
 const SESSION_HOLD_MS = 30_000;
-const CLONE_BLOCK = 1_000_000_000;
+const CLONE_BLOCK = 1_000_000_000n;
 
 /** The work that the fake service has accepted, and when each piece is done. */
 export class FakePromises {
@@ -37,7 +37,7 @@ export class FakePromises {
       const workMs = this.workMs(request);
       const session = request.json['sampling_session_id'];
       const owner =
-        request.path === 'asample' ? `${String(session)} ${Math.floor((request.seqId ?? 0) / CLONE_BLOCK)}` : undefined;
+        request.path === 'asample' ? `${String(session)} ${BigInt(request.seqText) / CLONE_BLOCK}` : undefined;
       this.#promises.set(requestId, { requestId, readyMs: this.scheduler.now() + workMs, result, owner });
       if (workMs > 0) this.scheduler.schedule(() => this.#finished.next(), workMs);
       else this.#finished.next();

@@ -48,6 +48,12 @@ export class FakeRequest {
     return this.pass?.seqId ?? (this.json['seq_id'] as number | undefined);
   }
 
+  /** The same number as it was written: a clone's may be too large to be exact as a number. */
+  get seqText(): string {
+    const written = typeof this.body === 'string' ? /"seq_id":(\d+)/.exec(this.body)?.[1] : undefined;
+    return written ?? String(this.seqId);
+  }
+
   /** What a poll asks for. */
   get requestId(): string | undefined {
     return this.json['request_id'] as string | undefined;

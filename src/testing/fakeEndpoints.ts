@@ -69,7 +69,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     json({ sampling_session_id: `${String(sessionId)}:sample:${String(seqId)}` }),
   join_sampling_session: () => json({ client_counter: 1 }),
   asample: (request, promises, work) => {
-    const requestId = `${String(request.json['sampling_session_id'])}:${request.seqId}`;
+    const requestId = `${String(request.json['sampling_session_id'])}:${request.seqText}`;
     const count = Number(request.json['num_samples'] ?? 1);
     const result = (poll: FakeRequest): ReturnType<typeof json> => {
       const response = (work.sample ?? defaultSample)(request.json);

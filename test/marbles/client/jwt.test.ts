@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { asyncScheduler } from 'rxjs';
+import { describe, expect, it, vi } from 'vitest';
 import { AuthenticationError } from 'tinker-rx';
 import { after, dropped, json, refusal, type Reply } from 'tinker-rx/testing';
 import type { FakeRequest } from 'tinker-rx/testing';
@@ -127,5 +128,22 @@ describe('a service that works with JWTs', () => {
     on.clock.resolve(on.service.close());
     on.clock.advanceTo(10_000_000);
     expect(on.fake.to('auth/token')).toHaveLength(1);
+  });
+
+  it('is not asked again and again for a token that outlives the longest timer', () => {
+    vi.useFakeTimers({ now: 0 });
+    try {
+      const on = stage(
+        { config: { pjwtAuthEnabled: true }, script: { 'auth/token': [granted(60 * 86_400), granted(120 * 86_400)] } },
+        { scheduler: asyncScheduler },
+      );
+      on.service.getServerCapabilities();
+      vi.advanceTimersByTime(59 * 86_400_000);
+      expect(on.fake.to('auth/token')).toHaveLength(1);
+      vi.advanceTimersByTime(86_400_000);
+      expect(on.fake.to('auth/token')).toHaveLength(2);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });

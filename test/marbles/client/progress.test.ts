@@ -60,4 +60,19 @@ describe('Progress', () => {
     watching.unsubscribe();
     expect(timers.map(({ closed }) => closed)).toEqual([true]);
   });
+
+  // prettier-ignore
+  it('waits without end where that is wanted, and sets no timer too long to be one', marbles((m) => {
+    const delays: number[] = [];
+    const scheduler: SchedulerLike = {
+      now: () => 0,
+      schedule: (_, delay = 0) => {
+        delays.push(delay);
+        return new Subscription();
+      },
+    };
+    m.expect(new Progress(Infinity, scheduler).watch(m.cold('--a|'))).toBeObservable('--a|');
+    m.flush();
+    expect(delays).toEqual([2 ** 31 - 1]);
+  }));
 });
