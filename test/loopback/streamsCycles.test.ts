@@ -40,9 +40,10 @@ describe('train on the embedded service with a lock-step clock', () => {
     await local.close();
   });
 
-  it('takes no more than one cycle a step over 100 steps', { timeout: 60_000 }, async () => {
+  it('takes one cycle a step over 100 steps', { timeout: 60_000 }, async () => {
     const steps = await lastValueFrom(batches(STEPS).pipe(train(await trainer(), options), toArray()));
     expect(steps).toHaveLength(STEPS);
+    expect(cycles(steps)).toBeGreaterThanOrEqual(0.95);
     expect(cycles(steps)).toBeLessThanOrEqual(1.05);
   });
 
@@ -60,7 +61,7 @@ describe('train on the embedded service with a lock-step clock', () => {
         Array.from({ length: STEPS / 5 }, (_, count) => `step-${String((count + 1) * 5).padStart(6, '0')}`),
       );
       // A step's loss is that of the weights before it: the state after 5 steps has the loss of the step with index 5.
-      for (const { steps: count, statePath } of checkpoints.filter((_, place) => place % 6 === 0)) {
+      for (const { steps: count, statePath } of checkpoints.slice(0, -1)) {
         const resumed = await service.createTrainingClientFromStateWithOptimizer(statePath!);
         const { metrics } = await resumed.forward(data, 'cross_entropy');
         expect(metrics['loss:sum']).toBe(steps[count]!.lossSum);

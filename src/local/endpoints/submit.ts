@@ -31,6 +31,7 @@ export function submit(service: LocalService, context: RequestContext, submissio
     const release = service.dials.training.take(context.body.length);
     return {
       future: service.futures.create({ requestType, sessionId, modelId }, release),
+      isStep: requestType === 'OptimStep',
       run: (cycle) => run({ sessionId, lane, ...model }, cycle),
     };
   });

@@ -5,6 +5,8 @@ import { RecentRequests } from './recentRequests.js';
 /** One accepted piece of work, and the promise given for it. */
 export interface Operation {
   readonly future: LocalFuture;
+  /** An optimizer step: a model makes one a cycle. */
+  readonly isStep?: boolean;
   readonly run: (cycle: number) => Promise<FutureResult>;
 }
 
@@ -62,11 +64,10 @@ export class Lane {
     return this.#ready.length > 0;
   }
 
-  /** Everything that may run now, in order. */
-  takeReady(): readonly Operation[] {
-    const ready = this.#ready;
-    this.#ready = [];
-    return ready;
+  /** What runs in one cycle, in order: everything that is ready, up to a second optimizer step. */
+  takeCycle(): readonly Operation[] {
+    const steps = this.#ready.flatMap(({ isStep }, place) => (isStep === true ? [place] : []));
+    return this.#ready.splice(0, steps[1] ?? this.#ready.length);
   }
 
   /** Runs `last` after all that is in order; what waits for a gap can never run and fails. */

@@ -9,8 +9,9 @@ export interface LockstepClockOptions {
 }
 
 /**
- * Runs the work of all models in cycles. Work accepted during a cycle runs at its end, all of it: operations of one
- * model that were queued together run in one cycle, one after the other. Without a cycle length every burst of work
+ * Runs the work of all models in cycles. Work accepted during a cycle runs at its end: operations of one model that were
+ * queued together run in one cycle, one after the other, up to a second optimizer step, which waits for the next. A
+ * client that keeps the next step queued so takes one cycle a step; one that waits for results takes two. Without a cycle length every burst of work
  * is a cycle of its own. A model still busy with an earlier cycle takes part in the next one after it is done.
  */
 export class LockstepClock {
@@ -90,7 +91,7 @@ export class LockstepClock {
     if (lanes.length > 0) this.#cycle = cycle;
     for (const lane of lanes) {
       this.#waiting.delete(lane);
-      void this.#run(lane, lane.takeReady(), cycle);
+      void this.#run(lane, lane.takeCycle(), cycle);
     }
   }
 
