@@ -1,0 +1,20 @@
+export { foldDashboard, type FoldDashboardOptions } from './client/foldDashboard.js';
+export { fromDashboard, type FromDashboardOptions } from './client/fromDashboard.js';
+export { align, type Aligned, type Curve, smooth } from './state/align.js';
+export type {
+  Change,
+  Columns,
+  DashboardEvent,
+  DashboardMessage,
+  DashboardSample,
+  Failure,
+  Note,
+  OpenRequest,
+  Pause,
+  RunStatus,
+  Standing,
+} from './state/changes.js';
+export { DashboardState, RunState } from './state/DashboardState.js';
+export { EventState } from './state/EventState.js';
+export { Ring } from './state/Ring.js';
+export { type Row, Series } from './state/Series.js';

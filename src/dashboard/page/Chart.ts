@@ -1,0 +1,214 @@
+import uPlot from 'uplot';
+import type { Aligned } from '../state/align.js';
+import { make } from './dom.js';
+import { colour } from './theme.js';
+
+export interface Line {
+  readonly label: string;
+  /** The name of a colour in the style sheet. */
+  readonly colour: string;
+  readonly faint?: boolean;
+}
+
+export interface Picture {
+  readonly lines: readonly Line[];
+  readonly data: Aligned;
+  readonly from: number;
+  readonly to: number;
+  readonly logarithmic: boolean;
+  /** Spans of the x axis in which something stood still. */
+  readonly bands?: readonly { readonly from: number; readonly to: number }[];
+}
+
+export interface ChartOptions {
+  readonly title: string;
+  readonly axis: 'step' | 'time';
+  readonly format: (value: number) => string;
+  /** What stands in the caption in place of the title: a select, for example. */
+  readonly control?: HTMLElement;
+  /** Charts with the same key show the same place under the cursor. */
+  readonly sync: string;
+  readonly onZoom: (range: readonly [from: number, to: number] | undefined) => void;
+}
+
+const HEIGHT = 210;
+
+/** One plot with its caption: drawn by uPlot, read with pointer or keyboard. */
+export class Chart {
+  readonly element: HTMLElement;
+  visible = true;
+  readonly #plot = make('div', { class: 'plot' });
+  readonly #output = make('output');
+  readonly #options: ChartOptions;
+  #uplot: uPlot | undefined;
+  #shape = '';
+  #picture: Picture | undefined;
+
+  constructor(options: ChartOptions) {
+    this.#options = options;
+    const name = options.control ?? make('span', { class: 'name' }, options.title);
+    this.element = make(
+      'figure',
+      { tabindex: '0', 'aria-label': options.title, 'data-chart': options.title },
+      make('figcaption', {}, name, this.#output),
+      this.#plot,
+    );
+    this.element.addEventListener('keydown', (event) => this.#key(event));
+    new ResizeObserver(() => {
+      const width = this.#plot.clientWidth;
+      if (this.#uplot !== undefined && width > 0) this.#uplot.setSize({ width, height: HEIGHT });
+    }).observe(this.#plot);
+  }
+
+  get width(): number {
+    return this.#plot.clientWidth;
+  }
+
+  draw(picture: Picture, theme: string): void {
+    this.#picture = picture;
+    const { lines, data, logarithmic } = picture;
+    const nothing = !data.ys.some((ys) => ys.some((y) => y !== null));
+    const shape = nothing ? 'nothing' : JSON.stringify([lines, logarithmic, theme]);
+    if (shape !== this.#shape) {
+      this.#shape = shape;
+      this.#uplot?.destroy();
+      this.#uplot = undefined;
+      this.#plot.replaceChildren(...(nothing ? [make('p', { class: 'empty' }, 'Nothing yet.')] : []));
+    }
+    if (nothing) return;
+    const columns = [data.x, ...data.ys] as uPlot.AlignedData;
+    this.#uplot ??= this.#create(columns);
+    this.#uplot.batch((plot: uPlot) => {
+      plot.setData(columns, false);
+      plot.setScale('x', { min: picture.from, max: Math.max(picture.to, picture.from + 1e-9) });
+    });
+    if (this.#uplot.cursor.idx === undefined || this.#uplot.cursor.idx === null) this.#say(undefined);
+  }
+
+  #create(data: uPlot.AlignedData): uPlot {
+    const { lines, logarithmic } = this.#picture!;
+    const { axis, format, sync, onZoom } = this.#options;
+    const [soft, line] = [colour('soft'), colour('line')];
+    const shared = {
+      stroke: soft,
+      grid: { stroke: line, width: 1 },
+      ticks: { stroke: line, width: 1 },
+      font: '11px system-ui',
+    };
+    return new uPlot(
+      {
+        width: this.#plot.clientWidth || 400,
+        height: HEIGHT,
+        legend: { show: false },
+        scales: { x: { time: axis === 'time' }, y: logarithmic ? { distr: 3 } : {} },
+        cursor: {
+          sync: { key: sync },
+          drag: { x: true, y: false, setScale: false },
+          bind: {
+            dblclick: () => () => {
+              onZoom(undefined);
+              return null;
+            },
+          },
+        },
+        axes: [
+          { ...shared, size: 28, space: 60 },
+          { ...shared, size: 58, values: (_, splits) => splits.map((split) => (split === null ? '' : format(split))) },
+        ],
+        series: [
+          {},
+          ...lines.map((each): uPlot.Series => {
+            const stroke = colour(each.colour);
+            return {
+              label: each.label,
+              stroke: each.faint === true ? `${stroke}55` : stroke,
+              width: each.faint === true ? 1 : 1.5,
+              spanGaps: true,
+              points: { show: data[0].length < 40 },
+            };
+          }),
+        ],
+        hooks: {
+          drawClear: [(plot) => this.#drawBands(plot)],
+          setCursor: [(plot) => this.#say(plot.cursor.idx ?? undefined)],
+          setSelect: [
+            (plot) => {
+              const { left, width } = plot.select;
+              if (width > 3) onZoom([plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x')]);
+              if (width > 0) plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+            },
+          ],
+        },
+      },
+      data,
+      this.#plot,
+    );
+  }
+
+  #drawBands(plot: uPlot): void {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.fillStyle = colour('warn-back');
+    for (const { from, to } of this.#picture?.bands ?? []) {
+      const left = Math.max(bbox.left, plot.valToPos(from, 'x', true));
+      const right = Math.min(bbox.left + bbox.width, Math.max(plot.valToPos(to, 'x', true), left + 2));
+      if (right > left) ctx.fillRect(left, bbox.top, right - left, bbox.height);
+    }
+    ctx.restore();
+  }
+
+  /** Writes the values at a place, or the newest, beside the title. */
+  #say(place: number | undefined): void {
+    const { lines, data } = this.#picture!;
+    const { axis, format } = this.#options;
+    const values = lines.flatMap(({ label, faint }, line) => {
+      if (faint === true) return [];
+      const value = place === undefined ? data.ys[line]!.findLast((y) => y !== null) : data.ys[line]![place];
+      return value === undefined || value === null ? [] : [`${lines.length > 1 ? `${label} ` : ''}${format(value)}`];
+    });
+    const x = place === undefined ? undefined : data.x[place];
+    const at =
+      x === undefined
+        ? ''
+        : axis === 'time'
+          ? `${new Date(x * 1000).toLocaleTimeString('en-GB')}: `
+          : `step ${Math.round(x)}: `;
+    this.#output.textContent = `${at}${values.join(' · ')}`;
+  }
+
+  #key(event: KeyboardEvent): void {
+    const plot = this.#uplot;
+    const picture = this.#picture;
+    if (plot === undefined || picture === undefined || event.target !== this.element) return;
+    const { from, to, data } = picture;
+    const middle = plot.cursor.idx == null ? (from + to) / 2 : data.x[plot.cursor.idx]!;
+    const zoom = (factor: number) => {
+      const half = ((to - from) / 2) * factor;
+      this.#options.onZoom([middle - half, middle + half]);
+    };
+    switch (event.key) {
+      case 'ArrowLeft':
+      case 'ArrowRight': {
+        const last = data.x.length - 1;
+        const by = (event.key === 'ArrowLeft' ? -1 : 1) * (event.shiftKey ? 10 : 1);
+        const place = Math.min(last, Math.max(0, (plot.cursor.idx ?? last) + by));
+        plot.setCursor({ left: plot.valToPos(data.x[place]!, 'x'), top: plot.over.clientHeight / 2 });
+        break;
+      }
+      case '+':
+      case '=':
+        zoom(0.5);
+        break;
+      case '-':
+        zoom(2);
+        break;
+      case '0':
+      case 'Escape':
+        this.#options.onZoom(undefined);
+        break;
+      default:
+        return;
+    }
+    event.preventDefault();
+  }
+}

@@ -1,0 +1,223 @@
+import { fromEvent, merge, type Observable, Subject } from 'rxjs';
+import { align, type Curve, smooth } from '../state/align.js';
+import type { DashboardState } from '../state/DashboardState.js';
+import { Chart, type ChartOptions, type Line, type Picture } from './Chart.js';
+import { byId, fillSelect, make } from './dom.js';
+import { bytes, number } from './format.js';
+import type { Runs } from './runs.js';
+
+/** Columns that have a curve of their own, or are no curve. */
+const NAMED = new Set(['loss', 'learningRate', 'tokensPerSecond', 'cycles', 'atMs']);
+const WINDOWS = [
+  ['0', 'all steps'],
+  ['100', 'last 100'],
+  ['1000', 'last 1,000'],
+  ['10000', 'last 10,000'],
+] as const;
+const SECONDS_SHOWN = 600;
+
+type Range = readonly [from: number, to: number];
+type Plan = { readonly chart: Chart; readonly picture: (state: DashboardState, points: number) => Picture | undefined };
+
+/** All curves. Drawn one a frame, and only those in sight, so that no frame has much to do. */
+export class Curves {
+  readonly changes: Observable<unknown>;
+  readonly #again = new Subject<void>();
+  readonly #runs: Runs;
+  readonly #plans: Plan[] = [];
+  readonly #dirty = new Set<Plan>();
+  readonly #window = byId<HTMLSelectElement>('window');
+  readonly #smoothing = byId<HTMLInputElement>('smoothing');
+  readonly #logarithmic = byId<HTMLInputElement>('logarithmic');
+  readonly #unzoom = byId<HTMLButtonElement>('unzoom');
+  readonly #reward = make('select', { 'aria-label': 'Which reward' });
+  readonly #other = make('select', { 'aria-label': 'Which metric' });
+  #zoom: Range | undefined;
+  #theme = '';
+  #state: DashboardState | undefined;
+  #scheduled = false;
+
+  constructor(runs: Runs) {
+    this.#runs = runs;
+    fillSelect(this.#window, WINDOWS);
+    this.#addSteps('Loss', () => 'loss', { logarithmic: () => this.#logarithmic.checked });
+    this.#addSteps('Reward', () => this.#reward.value, { control: this.#reward, optional: true });
+    this.#addSteps('Learning rate', () => 'learningRate', { raw: true });
+    this.#addSteps('Tokens per second', () => 'tokensPerSecond');
+    this.#addClock(
+      'Samples per second',
+      ({ events }) => (events.clock.column('samples') ? 'samples' : 'requests'),
+      number,
+    );
+    this.#addClock('Bytes in flight', () => 'bytes', bytes);
+    this.#addSteps('Cycles per step', () => 'cycles', { optional: true });
+    this.#addSteps('Metric', () => this.#other.value, { control: this.#other });
+    const sight = new IntersectionObserver((entries) => {
+      for (const { target, isIntersecting } of entries) {
+        const plan = this.#plans.find(({ chart }) => chart.element === target)!;
+        plan.chart.visible = isIntersecting;
+        if (isIntersecting) this.#mark(plan);
+      }
+    });
+    for (const { chart } of this.#plans) sight.observe(chart.element);
+    byId('charts').append(...this.#plans.map(({ chart }) => chart.element));
+    this.changes = merge(
+      this.#again,
+      fromEvent(this.#unzoom, 'click', () => this.#setZoom(undefined)),
+      ...[this.#window, this.#smoothing, this.#logarithmic, this.#reward, this.#other].map((input) =>
+        fromEvent(input, 'input'),
+      ),
+    );
+  }
+
+  render(state: DashboardState, theme: string): void {
+    this.#state = state;
+    this.#theme = theme;
+    const names = [...new Set([...state.runs.values()].flatMap(({ series }) => series.names))].sort();
+    const rewards = names.filter((name) => /reward/i.test(name));
+    fillSelect(
+      this.#reward,
+      (rewards.length > 0 ? rewards : ['']).map((name) => [name, name || 'Reward']),
+    );
+    const others = names.filter((name) => !NAMED.has(name));
+    fillSelect(
+      this.#other,
+      (others.length > 0 ? others : ['']).map((name) => [name, name || 'Other metrics']),
+    );
+    this.#unzoom.hidden = this.#zoom === undefined;
+    for (const plan of this.#plans) this.#mark(plan);
+  }
+
+  #mark(plan: Plan): void {
+    this.#dirty.add(plan);
+    if (this.#scheduled || this.#state === undefined) return;
+    this.#scheduled = true;
+    requestAnimationFrame(() => this.#drawNext());
+  }
+
+  #drawNext(): void {
+    this.#scheduled = false;
+    const state = this.#state!;
+    for (const plan of this.#dirty) {
+      this.#dirty.delete(plan);
+      const { chart, picture } = plan;
+      const drawn = picture(state, Math.max(200, chart.width));
+      chart.element.hidden = drawn === undefined;
+      if (drawn === undefined || (!chart.visible && chart.element.querySelector('canvas') !== null)) continue;
+      chart.draw(drawn, this.#theme);
+      break;
+    }
+    if (this.#dirty.size === 0) return;
+    this.#scheduled = true;
+    requestAnimationFrame(() => this.#drawNext());
+  }
+
+  #setZoom(range: Range | undefined): void {
+    this.#zoom = range;
+    this.#again.next();
+  }
+
+  #addSteps(
+    title: string,
+    column: () => string,
+    {
+      control,
+      optional = false,
+      raw = false,
+      logarithmic = () => false,
+    }: {
+      readonly control?: HTMLElement;
+      readonly optional?: boolean;
+      readonly raw?: boolean;
+      readonly logarithmic?: () => boolean;
+    } = {},
+  ): void {
+    const options: ChartOptions = {
+      title,
+      axis: 'step',
+      format: number,
+      sync: 'steps',
+      onZoom: (range) => this.#setZoom(range),
+      ...(control === undefined ? {} : { control }),
+    };
+    const picture = (state: DashboardState, points: number): Picture | undefined => {
+      const name = column();
+      const runs = this.#runs.shown(state).filter(({ run }) => run.series.column(name) !== undefined);
+      if (optional && runs.length === 0) return undefined;
+      const weight = raw ? 0 : Number(this.#smoothing.value);
+      const log = logarithmic();
+      const lines: Line[] = [];
+      const curves: Curve[] = [];
+      for (const { run, colour } of runs) {
+        const x = run.series.index;
+        const y = log ? run.series.column(name)!.map((value) => (value > 0 ? value : NaN)) : run.series.column(name)!;
+        lines.push({ label: run.name, colour, ...(weight > 0 ? { faint: true } : {}) });
+        curves.push({ x, y });
+        if (weight > 0) {
+          lines.push({ label: run.name, colour });
+          curves.push({ x, y: smooth(y, weight) });
+        }
+      }
+      const [from, to] = this.#range(state);
+      return { lines, data: align(curves, from, to, points), from, to, logarithmic: log };
+    };
+    this.#plans.push({ chart: new Chart(options), picture });
+  }
+
+  #addClock(title: string, column: (state: DashboardState) => string, format: (value: number) => string): void {
+    const chart = new Chart({ title, axis: 'time', format, sync: 'clock', onZoom: () => {} });
+    const picture = (state: DashboardState, points: number): Picture => {
+      const { clock, pauses } = state.events;
+      const to =
+        clock.lastIndex === undefined
+          ? 0
+          : Math.max(clock.lastIndex, Math.floor((Date.now() + state.aheadMs) / 1000) - 1);
+      const from = Math.max(clock.index[0] ?? 0, to - SECONDS_SHOWN);
+      const name = column(state);
+      const curve = bySecond(clock.index, clock.column(name), from, to, name === 'bytes');
+      return {
+        lines: [{ label: title, colour: 'run0' }],
+        data: align([curve], from, to, points),
+        from,
+        to: Math.max(to, from + 10),
+        logarithmic: false,
+        bands: pauses
+          .toArray()
+          .map(({ sinceMs, untilMs }) => ({ from: sinceMs / 1000, to: untilMs === undefined ? to : untilMs / 1000 })),
+      };
+    };
+    this.#plans.push({ chart, picture });
+  }
+
+  /** What part of the x axis is shown: what was zoomed to, else the last so many steps. */
+  #range(state: DashboardState): Range {
+    if (this.#zoom !== undefined) return this.#zoom;
+    const ends = this.#runs.shown(state).filter(({ run }) => run.series.length > 0);
+    const to = Math.max(0, ...ends.map(({ run }) => run.series.lastIndex!));
+    const from = Math.min(to, ...ends.map(({ run }) => run.series.index[0]!));
+    const last = Number(this.#window.value);
+    return [last > 0 ? Math.max(from, to - last) : from, to];
+  }
+}
+
+/** A value for every second: where nothing came, nothing happened, or what was stays. */
+function bySecond(
+  index: Float64Array,
+  column: Float64Array | undefined,
+  from: number,
+  to: number,
+  stays: boolean,
+): Curve {
+  const length = column === undefined || to < from ? 0 : to - from + 1;
+  const x = Float64Array.from({ length }, (_, second) => from + second);
+  const y = new Float64Array(length);
+  let [row, last] = [0, 0];
+  for (let second = 0; second < length; second++) {
+    let value = stays ? last : 0;
+    for (; row < index.length && index[row]! <= from + second; row++) {
+      if (index[row] === from + second && !Number.isNaN(column![row]!)) value = column![row]!;
+    }
+    y[second] = last = value;
+  }
+  return { x, y };
+}

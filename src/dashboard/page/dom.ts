@@ -1,0 +1,40 @@
+/** An element of the page by its id; that it is there is the page's promise. */
+export function byId<T extends HTMLElement>(id: string): T {
+  const element = document.getElementById(id);
+  if (element === null) throw new Error(`the page has no #${id}`);
+  return element as T;
+}
+
+type Child = Node | string;
+
+/** A new element. Texts become text, never markup. */
+export function make<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Readonly<Record<string, string>> = {},
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+/** Puts children in place of what was there, unless `key` says they are the same; tells whether it did. */
+export function replaceIfNew(element: HTMLElement, key: string, children: () => readonly Child[]): boolean {
+  if (element.dataset['key'] === key) return false;
+  element.dataset['key'] = key;
+  element.replaceChildren(...children());
+  return true;
+}
+
+/** Fills a select with options and keeps what was chosen, where it is still there. */
+export function fillSelect(
+  select: HTMLSelectElement,
+  options: readonly (readonly [value: string, text: string])[],
+): void {
+  const before = select.value;
+  const changed = replaceIfNew(select, JSON.stringify(options), () =>
+    options.map(([value, text]) => make('option', { value }, text)),
+  );
+  if (changed && options.some(([value]) => value === before)) select.value = before;
+}

@@ -1,0 +1,46 @@
+const MINUS = '−';
+
+/** A number in about four digits. */
+export function number(value: number | undefined | null): string {
+  if (value === undefined || value === null || Number.isNaN(value)) return '–';
+  const size = Math.abs(value);
+  const text =
+    size >= 1e6
+      ? `${trim(size / 1e6)} M`
+      : size >= 1e4
+        ? `${trim(size / 1e3)} k`
+        : size === 0
+          ? '0'
+          : size < 1e-3
+            ? size.toExponential(2)
+            : Number.isInteger(size)
+              ? String(size)
+              : trim(size);
+  return value < 0 ? `${MINUS}${text}` : text;
+}
+
+const trim = (value: number): string => String(Number(value.toPrecision(4)));
+
+/** 1,234,567 as people read it. */
+export const whole = (value: number): string => Math.round(value).toLocaleString('en-US');
+
+export function bytes(value: number): string {
+  if (value < 1024) return `${Math.round(value)} B`;
+  const [size, unit] = value < 1024 ** 2 ? [1024, 'KiB'] : value < 1024 ** 3 ? [1024 ** 2, 'MiB'] : [1024 ** 3, 'GiB'];
+  return `${Number((value / size).toPrecision(3))} ${unit}`;
+}
+
+export function duration(ms: number): string {
+  const seconds = Math.max(0, ms / 1000);
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 90) return `${Math.round(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 90) return `${minutes} min`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** The time of day. */
+export const clock = (atMs: number): string => new Date(atMs).toLocaleTimeString('en-GB');
+
+export const percent = (part: number): string =>
+  part >= 0.1 ? `${(part * 100).toFixed(0)} %` : `${(part * 100).toPrecision(2)} %`;

@@ -1,0 +1,61 @@
+import { auditTime, catchError, combineLatest, interval, merge, NEVER, startWith } from 'rxjs';
+import { foldDashboard } from '../client/foldDashboard.js';
+import { fromDashboard } from '../client/fromDashboard.js';
+import { Curves } from './curves.js';
+import { byId } from './dom.js';
+import { Runs } from './runs.js';
+import { Samples } from './samples.js';
+import { renderCheckpoints, renderErrors } from './tables.js';
+import { theme } from './theme.js';
+import { Tiles } from './tiles.js';
+import { Waiting } from './waiting.js';
+
+const RENDER_MS = 200;
+const CLOCK_MS = 1000;
+
+const SAYS: Readonly<Record<string, string>> = {
+  connecting: 'connecting',
+  open: 'live',
+  lost: 'connection lost, trying again',
+  refused: 'refused: open the address as it was printed',
+};
+
+const connection = byId('connection');
+const say = (state: string) => {
+  connection.dataset['state'] = state;
+  connection.textContent = SAYS[state] ?? state;
+};
+
+const runs = new Runs();
+const curves = new Curves(runs);
+const tiles = new Tiles();
+const waiting = new Waiting();
+const samples = new Samples();
+
+const state$ = fromDashboard(location.href, {
+  // While it tries again, that the connection is lost says more than that it tries.
+  onState: (state) => {
+    if (state !== 'connecting' || connection.dataset['state'] === undefined) say(state);
+  },
+}).pipe(
+  foldDashboard(),
+  catchError(() => {
+    say('refused');
+    return NEVER;
+  }),
+);
+
+const asked = merge(runs.changes, curves.changes, samples.changes, interval(CLOCK_MS)).pipe(startWith(undefined));
+combineLatest([state$, theme(), asked])
+  .pipe(auditTime(RENDER_MS))
+  .subscribe(([state, shown]) => {
+    const nowMs = Date.now() + state.aheadMs;
+    byId('title').textContent = document.title = state.title;
+    runs.render(state);
+    tiles.render(state, nowMs);
+    curves.render(state, shown);
+    waiting.render(state, nowMs);
+    samples.render(state);
+    renderCheckpoints(state);
+    renderErrors(state);
+  });

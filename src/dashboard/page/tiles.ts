@@ -1,0 +1,72 @@
+import type { DashboardState } from '../state/DashboardState.js';
+import { byId, make } from './dom.js';
+import { bytes, number, whole } from './format.js';
+
+const SECONDS = 10;
+
+/** The numbers of this moment. */
+export class Tiles {
+  readonly #list = byId('tiles');
+  readonly #values = new Map<string, { readonly tile: HTMLElement; readonly value: HTMLElement }>();
+  readonly #meter = make('meter', {
+    min: '0',
+    max: '1',
+    high: '0.9',
+    optimum: '0',
+    'aria-label': 'share of the budget',
+  });
+
+  render(state: DashboardState, nowMs: number): void {
+    const { runs, events } = state;
+    // Of several runs, the one that went on last.
+    const newest = [...runs.values()].reduce<{
+      atMs: number;
+      run?: typeof runs extends Map<string, infer R> ? R : never;
+    }>(
+      (best, run) => {
+        const atMs = run.series.last('atMs') ?? 0;
+        return atMs >= best.atMs ? { atMs, run } : best;
+      },
+      { atMs: -1 },
+    );
+    const series = newest.run?.series;
+    const reward = series?.names.find((name) => /reward/i.test(name));
+    this.#show('Step', series?.lastIndex === undefined ? '–' : whole(series.lastIndex));
+    this.#show('Loss', number(series?.last('loss')));
+    this.#show('Reward', reward === undefined ? undefined : number(series?.last(reward)));
+    this.#show('Learning rate', number(series?.last('learningRate')));
+    this.#show('Tokens/s', number(series?.last('tokensPerSecond')));
+    this.#show('Samples/s', number(samplesPerSecond(state, nowMs)));
+    this.#show('Cycles/step', series?.column('cycles') === undefined ? undefined : number(series.last('cycles')));
+    this.#show('Under way', whole(events.requests.size));
+    this.#show('Bytes in flight', `${bytes(events.bytesInFlight)} of ${bytes(state.budgetBytes)}`);
+    this.#meter.value = state.budgetBytes > 0 ? Math.min(1, events.bytesInFlight / state.budgetBytes) : 0;
+    this.#values.get('Bytes in flight')?.tile.append(this.#meter);
+    this.#show('Retries', whole((events.counts['request-retry'] ?? 0) + (events.counts['sample-resubmitted'] ?? 0)));
+    this.#show('Errors', whole(events.failures.length), events.failures.length > 0 ? 'bad' : '');
+  }
+
+  #show(name: string, text: string | undefined, style = ''): void {
+    let shown = this.#values.get(name);
+    if (shown === undefined) {
+      const value = make('dd');
+      shown = { value, tile: make('div', { 'data-tile': name }, make('dt', {}, name), value) };
+      this.#values.set(name, shown);
+      this.#list.append(shown.tile);
+    }
+    shown.tile.hidden = text === undefined;
+    if (text !== undefined && shown.value.textContent !== text) shown.value.textContent = text;
+    shown.value.className = style;
+  }
+}
+
+/** Over the last ten whole seconds. */
+function samplesPerSecond({ events: { clock } }: DashboardState, nowMs: number): number {
+  const end = Math.floor(nowMs / 1000);
+  const column = clock.column('samples') ?? clock.column('requests');
+  let sum = 0;
+  for (let row = clock.lowerBound(end - SECONDS); column !== undefined && row < clock.length; row++) {
+    if (clock.index[row]! < end) sum += column[row]! || 0;
+  }
+  return sum / SECONDS;
+}

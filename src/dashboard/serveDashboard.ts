@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto';
+import { asyncScheduler, isObservable, type MonoTypeOperatorFunction, type Observable, type SchedulerLike } from 'rxjs';
+import type { TinkerEvent } from '../client/events.js';
+import type { Step } from '../operators/step.js';
+import { Feed } from './server/Feed.js';
+import { isLoopback, listen } from './server/listen.js';
+import type { SampleToShow, ShowSamplesOptions } from './server/sampleChanges.js';
+import { Shown } from './server/Shown.js';
+
+export type { SampleToShow, ShowSamplesOptions };
+
+/** What a dashboard shows. All of it is optional, and more can be shown later through the {@link Dashboard}. */
+export interface DashboardSource {
+  /** The events of a client; a `ServiceClient` has them. */
+  readonly events$?: Observable<TinkerEvent>;
+  readonly service?: { readonly events$: Observable<TinkerEvent> };
+  /** The steps of a run, or of several by name. They are subscribed to: share them if they are also used elsewhere. */
+  readonly steps?: Observable<Step> | Readonly<Record<string, Observable<Step>>>;
+  /** Results of sampling. They are subscribed to as well. */
+  readonly samples?: Observable<SampleToShow>;
+  /** Folders that `metricsLog` writes, or folders of such: shown as they are and as they grow. */
+  readonly log?: string | readonly string[];
+}
+
+export interface DashboardOptions {
+  /** Default 0: any free port. */
+  readonly port?: number;
+  /** Default 127.0.0.1. Anything else opens the page to the network: the token is then all that protects it. */
+  readonly host?: string;
+  /** What the address of the page has to carry. Default: random. Keep one to let open pages survive a restart. */
+  readonly token?: string;
+  /** Names under which the page may be asked for, beside `localhost` and addresses. Default none. */
+  readonly allowedHosts?: readonly string[];
+  /** Default 'tinker-rx'. */
+  readonly title?: string;
+  /** Tokens of samples to text: a tokenizer's `decode`. Default: the numbers. */
+  readonly decode?: (tokens: ArrayLike<number>) => string;
+  /** What bytes in flight are shown against. Default 10 MiB, the service's default for sampling. */
+  readonly budgetBytes?: number;
+  /** Default `asyncScheduler`. */
+  readonly scheduler?: SchedulerLike;
+}
+
+/** A page that is being served. */
+export interface Dashboard {
+  /** What to open in a browser. It carries the token: whoever has it sees the page. */
+  readonly url: string;
+  readonly port: number;
+  /** How many pages are connected. */
+  readonly clients: number;
+  /** Shows steps on their way: `batches.pipe(train(…), dashboard.showSteps('first'))`. Passes everything on as it is. */
+  showSteps(run?: string): MonoTypeOperatorFunction<Step>;
+  /** Shows results of sampling on their way: `prompts.pipe(sampleFrom(…), dashboard.showSamples({ decode }))`. */
+  showSamples<T extends SampleToShow>(options?: ShowSamplesOptions): MonoTypeOperatorFunction<T>;
+  /** Ends every connection and stops listening. Safe to repeat. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const DEFAULT_RUN = 'run';
+
+/**
+ * Serves a live page over a client, its events, steps, samples or log folders.
+ *
+ * ```ts
+ * const dashboard = await serveDashboard(service, { decode: (tokens) => tokenizer.decode(tokens) });
+ * console.log(dashboard.url);
+ * batches.pipe(train(trainer, options), dashboard.showSteps('first')).subscribe();
+ * ```
+ * Where no steps are given, a model whose optimizer steps are in the events is a run of its own.
+ * Pages that lose the connection come back and are sent what they missed. The end or error of a source is shown and
+ * ends nothing else. Listens on this machine only unless told otherwise; the address carries a token; keys are taken
+ * out of everything that is sent. Rejects with the system's error when the port is taken.
+ */
+export async function serveDashboard(
+  source: DashboardSource | Observable<TinkerEvent> = {},
+  {
+    port = 0,
+    host = '127.0.0.1',
+    token = randomBytes(16).toString('base64url'),
+    allowedHosts = [],
+    title = 'tinker-rx',
+    budgetBytes = 10 * 1024 * 1024,
+    scheduler = asyncScheduler,
+    decode,
+  }: DashboardOptions = {},
+): Promise<Dashboard> {
+  if (!/^[\w.~-]{8,}$/.test(token)) throw new RangeError('token must be at least 8 letters, digits, or any of _.~-');
+  const feed = new Feed({ title, budgetBytes, scheduler, boot: randomBytes(6).toString('hex') });
+  const shown = new Shown(feed, scheduler, decode);
+  const access = { token, allowedHosts, loopback: isLoopback(host) };
+  const server = await listen(feed, { port, host, access }).catch((error: unknown) => {
+    feed.close();
+    throw error;
+  });
+
+  const { events$, service, steps, samples, log = [] } = isObservable(source) ? { events$: source } : source;
+  if (events$ !== undefined) shown.subscribeEvents(events$);
+  if (service !== undefined) shown.subscribeEvents(service.events$);
+  const runs = steps === undefined ? {} : isObservable(steps) ? { [DEFAULT_RUN]: steps } : steps;
+  for (const [run, each] of Object.entries(runs)) shown.subscribeSteps(run, each);
+  if (samples !== undefined) shown.subscribeSamples(samples);
+  for (const folder of typeof log === 'string' ? [log] : log) shown.subscribeLog(folder);
+
+  const close = async () => {
+    shown.close();
+    feed.close();
+    await server.close();
+  };
+  let closed: Promise<void> | undefined;
+  const closeOnce = () => (closed ??= close());
+  return {
+    url: `http://${addressOf(host)}:${server.port}/?token=${token}`,
+    port: server.port,
+    get clients() {
+      return feed.clients;
+    },
+    showSteps: (run = DEFAULT_RUN) => shown.showSteps(run),
+    showSamples: (options) => shown.showSamples(options),
+    close: closeOnce,
+    [Symbol.asyncDispose]: closeOnce,
+  };
+}
+
+function addressOf(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return 'localhost';
+  return host.includes(':') ? `[${host}]` : host;
+}

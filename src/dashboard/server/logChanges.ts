@@ -1,0 +1,82 @@
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
+import {
+  concatMap,
+  defer,
+  distinct,
+  exhaustMap,
+  from,
+  map,
+  merge,
+  mergeMap,
+  type Observable,
+  type SchedulerLike,
+  timer,
+} from 'rxjs';
+import type { Change, DashboardSample } from '../state/changes.js';
+import { stepChanges, type TimedStep } from './stepChanges.js';
+import { tailLines } from './tailLines.js';
+
+const LOOK_MS = 500;
+const LOOK_FOR_RUNS_MS = 3000;
+
+/**
+ * The runs in a log folder as changes, now and as they go on: the folder's own `metrics.jsonl`, and that of each folder
+ * in it, as `metricsLog` writes them. A `samples.jsonl` beside it is shown too, a {@link DashboardSample} a line.
+ * Never errors and never completes; a line that is no step is passed over.
+ */
+export function logChanges(folder: string, nextId: () => number, scheduler: SchedulerLike): Observable<Change> {
+  const root = resolve(folder);
+  return timer(0, LOOK_FOR_RUNS_MS, scheduler).pipe(
+    exhaustMap(() => runFolders(root)),
+    mergeMap((folders) => from(folders)),
+    distinct(),
+    mergeMap((run) => {
+      const name = run === root ? basename(root) : run.slice(root.length + 1);
+      return merge(stepsIn(run, name, scheduler), samplesIn(run, name, nextId, scheduler));
+    }),
+  );
+}
+
+async function runFolders(root: string): Promise<string[]> {
+  const inside = await readdir(root, { withFileTypes: true }).catch(() => []);
+  const folders = inside.filter((entry) => entry.isDirectory()).map(({ name }) => join(root, name));
+  return [root, ...folders.sort()].filter((folder) => existsSync(join(folder, 'metrics.jsonl')));
+}
+
+function stepsIn(folder: string, run: string, scheduler: SchedulerLike): Observable<Change> {
+  return defer(() => {
+    let toChanges = stepChanges(run);
+    return tailLines(join(folder, 'metrics.jsonl'), LOOK_MS, scheduler).pipe(
+      concatMap(({ fresh, lines }): Iterable<Change> => {
+        if (!fresh)
+          return lines
+            .flatMap(parsed<TimedStep>)
+            .filter(isStep)
+            .flatMap((step) => [...toChanges(step)]);
+        toChanges = stepChanges(run);
+        return [{ kind: 'run', run, status: 'running', fresh: true }];
+      }),
+    );
+  });
+}
+
+function samplesIn(folder: string, run: string, nextId: () => number, scheduler: SchedulerLike): Observable<Change> {
+  return tailLines(join(folder, 'samples.jsonl'), LOOK_MS, scheduler).pipe(
+    concatMap(({ lines }) => lines.flatMap(parsed<DashboardSample>).filter(isSample)),
+    map((sample) => ({ kind: 'sample', sample: { ...sample, run, id: nextId() } })),
+  );
+}
+
+function parsed<T>(line: string): T[] {
+  try {
+    return [JSON.parse(line) as T];
+  } catch {
+    return [];
+  }
+}
+
+const isStep = (step: TimedStep | null): boolean => typeof step === 'object' && Number.isFinite(step?.index);
+const isSample = (sample: DashboardSample | null): boolean =>
+  typeof sample === 'object' && Array.isArray(sample?.pieces) && Array.isArray(sample.tokens);

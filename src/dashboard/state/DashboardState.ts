@@ -1,0 +1,123 @@
+import type { Checkpoint } from '../../operators/trainingBatch.js';
+import type { Change, DashboardMessage, DashboardSample, RunStatus } from './changes.js';
+import { columnsOf, rowsOf } from './columns.js';
+import { EventState } from './EventState.js';
+import { Ring } from './Ring.js';
+import { Series } from './Series.js';
+
+const ROWS_A_CHANGE = 2000;
+
+/** One run: its curves, and what was saved of it. */
+export class RunState {
+  readonly series = new Series();
+  readonly checkpoints = new Ring<Checkpoint & { readonly atMs?: number }>(2000);
+  status: RunStatus = 'running';
+  message: string | undefined;
+
+  constructor(readonly name: string) {}
+}
+
+/**
+ * Everything a dashboard shows, folded from changes. Server and page hold the same: what the server sends to a page
+ * that comes late is the changes that lead to its own state.
+ *
+ * Bounded: 200,000 rows a run (thinned beyond), 10,000 samples, and the last few hundred of everything else.
+ */
+export class DashboardState {
+  readonly runs = new Map<string, RunState>();
+  readonly samples = new Ring<DashboardSample>(10_000);
+  events = new EventState();
+  title = '';
+  budgetBytes = 0;
+  /** How far the server's clock is ahead of ours. */
+  aheadMs = 0;
+  /** Goes up with every change, so that one can tell whether there is something new. */
+  version = 0;
+
+  receive(message: DashboardMessage, nowMs: number): this {
+    this.aheadMs = message.nowMs - nowMs;
+    if (message.type === 'reset') {
+      this.clear();
+      this.title = message.title;
+      this.budgetBytes = message.budgetBytes;
+    } else {
+      for (const change of message.changes) this.apply(change);
+    }
+    return this;
+  }
+
+  apply(change: Change): void {
+    this.version++;
+    switch (change.kind) {
+      case 'run': {
+        const run = this.#run(change.run);
+        if (change.fresh === true) {
+          run.series.clear();
+          run.checkpoints.clear();
+        }
+        run.status = change.status;
+        run.message = change.message;
+        return;
+      }
+      case 'steps': {
+        const { series } = this.#run(change.run);
+        for (const row of rowsOf(change)) series.append(row);
+        return;
+      }
+      case 'values':
+        this.#run(change.run).series.set(change.index, change.values);
+        return;
+      case 'checkpoint': {
+        const { checkpoints } = this.#run(change.run);
+        checkpoints.push({ ...change.checkpoint, ...(change.atMs === undefined ? {} : { atMs: change.atMs }) });
+        return;
+      }
+      case 'sample':
+        this.samples.push(change.sample);
+        this.events.count(change.sample.atMs, change.sample.length);
+        return;
+      case 'event':
+        this.events.apply(change.event);
+        return;
+      case 'standing':
+        this.events = new EventState();
+        this.events.restore(change.standing);
+    }
+  }
+
+  /** The changes that lead from nothing to this state, the newest samples first to last. */
+  *changes(): Iterable<Change> {
+    for (const [name, run] of this.runs) {
+      const { series, checkpoints, status, message } = run;
+      yield { kind: 'run', run: name, status, ...(message === undefined ? {} : { message }) };
+      for (let from = 0; from < series.length; from += ROWS_A_CHANGE) {
+        yield {
+          kind: 'steps',
+          run: name,
+          ...columnsOf(series, from, Math.min(series.length, from + ROWS_A_CHANGE)),
+        };
+      }
+      for (const { atMs, ...checkpoint } of checkpoints.toArray()) {
+        yield { kind: 'checkpoint', run: name, checkpoint, ...(atMs === undefined ? {} : { atMs }) };
+      }
+    }
+    for (const sample of this.samples.toArray()) yield { kind: 'sample', sample };
+    // Last: it stands for all events so far, the counting of the samples above included.
+    yield { kind: 'standing', standing: this.events.standing() };
+  }
+
+  clear(): void {
+    this.version++;
+    this.runs.clear();
+    this.samples.clear();
+    this.events = new EventState();
+  }
+
+  #run(name: string): RunState {
+    const there = this.runs.get(name);
+    if (there !== undefined) return there;
+    const run = new RunState(name);
+    this.runs.set(name, run);
+    return run;
+  }
+}

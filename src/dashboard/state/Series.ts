@@ -1,0 +1,121 @@
+/** A row of numbers with its place on the x axis. */
+export interface Row {
+  readonly index: number;
+  readonly values: Readonly<Record<string, number>>;
+}
+
+const FIRST_SIZE = 256;
+
+/**
+ * Columns of numbers over a growing index: what a curve is drawn from.
+ *
+ * A row at or before the last index takes the place of what stood there and after, as a run that was resumed does.
+ * Beyond `cap` rows every other row of the older half is dropped, so that the whole run stays in sight and memory
+ * stays bounded.
+ */
+export class Series {
+  #length = 0;
+  #size = FIRST_SIZE;
+  #index = new Float64Array(FIRST_SIZE);
+  readonly #columns = new Map<string, Float64Array>();
+
+  constructor(readonly cap = 200_000) {
+    if (!(cap >= 4)) throw new RangeError(`cap must be >= 4, got ${cap}`);
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+  get names(): readonly string[] {
+    return [...this.#columns.keys()];
+  }
+  get lastIndex(): number | undefined {
+    return this.#length === 0 ? undefined : this.#index[this.#length - 1];
+  }
+  /** The places on the x axis, ascending. A view: good until the next change. */
+  get index(): Float64Array {
+    return this.#index.subarray(0, this.#length);
+  }
+
+  /** A column; NaN where a row has no such value. A view: good until the next change. */
+  column(name: string): Float64Array | undefined {
+    return this.#columns.get(name)?.subarray(0, this.#length);
+  }
+
+  /** The newest value of a column that is a number. */
+  last(name: string): number | undefined {
+    const column = this.column(name);
+    for (let row = this.#length - 1; column !== undefined && row >= 0; row--) {
+      if (!Number.isNaN(column[row]!)) return column[row];
+    }
+    return undefined;
+  }
+
+  append({ index, values }: Row): void {
+    if (!Number.isFinite(index)) return;
+    if (this.#length > 0 && index <= this.#index[this.#length - 1]!) this.#length = this.lowerBound(index);
+    if (this.#length === this.cap) this.#thin();
+    if (this.#length === this.#size) this.#grow();
+    const row = this.#length++;
+    this.#index[row] = index;
+    for (const column of this.#columns.values()) column[row] = NaN;
+    for (const name of Object.keys(values)) this.#columnNamed(name)[row] = values[name]!;
+  }
+
+  /** Sets or adds to values of a row that is there; tells whether it was. */
+  set(index: number, values: Readonly<Record<string, number>>, how: 'put' | 'add' = 'put'): boolean {
+    const row = this.lowerBound(index);
+    if (row >= this.#length || this.#index[row] !== index) return false;
+    for (const name of Object.keys(values)) {
+      const column = this.#columnNamed(name);
+      const before = column[row]!;
+      column[row] = how === 'add' && !Number.isNaN(before) ? before + values[name]! : values[name]!;
+    }
+    return true;
+  }
+
+  /** The first row at or after a place on the x axis; `length` where there is none. */
+  lowerBound(index: number): number {
+    let [low, high] = [0, this.#length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#index[middle]! < index) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  clear(): void {
+    this.#length = 0;
+    this.#columns.clear();
+  }
+
+  #columnNamed(name: string): Float64Array {
+    const there = this.#columns.get(name);
+    if (there !== undefined) return there;
+    const column = new Float64Array(this.#size).fill(NaN);
+    this.#columns.set(name, column);
+    return column;
+  }
+
+  #grow(): void {
+    this.#size = Math.min(this.cap, this.#size * 2);
+    const larger = (column: Float64Array) => {
+      const grown = new Float64Array(this.#size);
+      grown.set(column.subarray(0, this.#length));
+      return grown;
+    };
+    this.#index = larger(this.#index);
+    for (const [name, column] of this.#columns) this.#columns.set(name, larger(column));
+  }
+
+  #thin(): void {
+    const half = this.#length >> 1;
+    const kept = (half + 1) >> 1;
+    for (const column of [this.#index, ...this.#columns.values()]) {
+      for (let row = 1; row < kept; row++) column[row] = column[row * 2]!;
+      column.copyWithin(kept, half, this.#length);
+    }
+    this.#length = kept + this.#length - half;
+  }
+}
