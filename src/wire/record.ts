@@ -216,9 +216,13 @@ const unknownKey = (key: string, context: t.Context): t.ValidationError => ({
 /** One line per mistake: where and what was expected. Never the value, which may be a secret or a megabyte. */
 export function describeErrors(errors: t.Errors): string {
   const lines = errors.map(({ context, message }) => {
-    const path = context.map((entry) => entry.key).filter((key) => key !== '');
-    const expected = context[context.length - 1]?.type.name ?? 'a value';
-    return `${path.join('.')}: ${message ?? `expected ${expected}`}`;
+    // A union's entry is followed by one for the member that was tried, which is no place in the value.
+    const isMember = (index: number): boolean => context[index - 1]?.type instanceof t.UnionType;
+    const path = context.filter(({ key }, index) => key !== '' && !isMember(index)).map(({ key }) => key);
+    let last = context.length - 1;
+    while (isMember(last)) last--;
+    const said = message ?? `expected ${context[last]?.type.name ?? 'a value'}`;
+    return path.length === 0 ? said : `${path.join('.')}: ${said}`;
   });
   const unique = [...new Set(lines)];
   return unique.length > 5 ? `${unique.slice(0, 5).join('; ')}; and ${unique.length - 5} more` : unique.join('; ');
