@@ -1,0 +1,34 @@
+import type { Context } from '../context.js';
+import type { Finding } from '../doctor/Check.js';
+import { checkMachine } from '../doctor/checkMachine.js';
+import { checkAccess, checkAddress } from '../doctor/checkService.js';
+import { withHttp } from '../http.js';
+import { printJson } from '../print.js';
+import { styleFor } from '../style.js';
+import { oneLine, padEnd } from '../textWidth.js';
+import { waitFor } from '../waitFor.js';
+
+/** Looks at everything that has to be right, in the order in which it matters. Ends with 1 where something is wrong. */
+export default async function doctor(context: Context): Promise<number> {
+  const findings: Finding[] = [];
+  const add = (found: readonly Finding[]) => {
+    findings.push(...found);
+    if (context.format === 'table') for (const finding of found) print(context, finding);
+  };
+  add(await checkMachine());
+  add(await withHttp((http) => waitFor(context, 'measuring the connection', checkAddress(context, http))));
+  // Asking with a key that is missing, or at an address where nobody is, would only say the same again.
+  const isWrong = findings.some(({ state }) => state === 'wrong');
+  if (!isWrong) add(await checkAccess(context));
+  const failed = findings.filter(({ state }) => state === 'wrong').length;
+  if (context.format === 'json') printJson(context, { ok: failed === 0, checks: findings });
+  else context.stdout.write(failed === 0 ? '\nAll is well.\n' : `\n${failed} wrong.\n`);
+  return failed === 0 ? 0 : 1;
+}
+
+function print({ stdout }: Context, { name, state, found, advice }: Finding): void {
+  const { green, yellow, red } = styleFor(stdout);
+  const mark = { ok: green('✓'), warning: yellow('!'), wrong: red('✗') }[state];
+  stdout.write(`${mark} ${padEnd(name, 10)}${oneLine(found)}\n`);
+  for (const line of advice?.split('\n') ?? []) stdout.write(`  ${padEnd('', 10)}${oneLine(line)}\n`);
+}

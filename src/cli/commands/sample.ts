@@ -1,0 +1,132 @@
+import { isLeft } from 'fp-ts/lib/Either.js';
+import { lastValueFrom, map, takeUntil, tap } from 'rxjs';
+import type { Renderer } from '../../chat/renderers/Renderer.js';
+import type { Tokenizer } from '../../chat/tokenizer/Tokenizer.js';
+import type { SampleOptions } from '../../client/SamplingClient.js';
+import { ModelInput } from '../../wire/modelInput.js';
+import type { SampleResponse } from '../../wire/sampling.js';
+import { openSampler } from '../openSampler.js';
+import { INTERRUPTED, note, type Context } from '../context.js';
+import { withService } from '../clients.js';
+import { explain } from '../explain.js';
+import { readPrompts, type Prompt } from '../readPrompts.js';
+import { styleFor } from '../style.js';
+import { safeText } from '../textWidth.js';
+
+export interface SampleCommandOptions {
+  readonly model: string;
+  readonly file?: string;
+  readonly whole?: boolean;
+  readonly numSamples: number;
+  readonly maxTokens: number;
+  readonly temperature: number;
+  readonly topP: number;
+  readonly topK: number;
+  readonly seed?: number;
+  readonly stop?: readonly string[];
+  readonly system?: string;
+  readonly raw?: boolean;
+  readonly renderer?: string;
+  readonly logprobs?: boolean;
+  readonly concurrency: number;
+}
+
+/** A prompt and its place among all. */
+type Asked = Prompt & { readonly index: number };
+
+/** Samples for every prompt, and prints results in the order in which they finish. */
+export default async function sample(
+  context: Context,
+  options: SampleCommandOptions,
+  words: readonly string[],
+): Promise<number> {
+  let interrupted = false;
+  let failures = 0;
+  let finished = 0;
+  const prompts = readPrompts(context, { ...options, words });
+  await withService(context, async (service) => {
+    const { sampleFrom } = await import('../../operators/index.js');
+    const { progressBar } = await import('../../sinks/index.js');
+    const { sampler, renderer } = await openSampler(context, service, options);
+    // Drawn only where it cannot run into the results.
+    const bar = context.stderr.isTTY === true && context.stdout.isTTY !== true;
+    await lastValueFrom(
+      prompts.pipe(
+        map((prompt, index): Asked => ({ ...prompt, index })),
+        sampleFrom(sampler, {
+          request: (asked: Asked) => requestFor(asked, options, renderer),
+          concurrency: options.concurrency,
+          settle: true,
+        }),
+        tap((result) => {
+          if (isLeft(result)) {
+            failures++;
+            note(context, `Error: prompt ${result.left.item.index + 1}: ${explain(result.left.error).message}`);
+          } else {
+            finished++;
+            print(context, options, renderer, result.right.item, result.right.response);
+          }
+        }),
+        bar
+          ? progressBar({ label: 'sample', unit: 'prompt', stream: context.stderr, events$: service.events$ })
+          : map((result) => result),
+        takeUntil(context.interrupted$.pipe(tap(() => (interrupted = true)))),
+      ),
+      { defaultValue: undefined },
+    );
+    if (interrupted) await service.destroy();
+  });
+  if (interrupted) {
+    note(context, `Interrupted after ${finished} of the prompts; the others were cancelled.`);
+    return INTERRUPTED;
+  }
+  return failures > 0 ? 1 : 0;
+}
+
+function requestFor(
+  prompt: Asked,
+  { numSamples, maxTokens, temperature, topP, topK, seed, stop }: SampleCommandOptions,
+  renderer: Renderer,
+): SampleOptions {
+  const stops = stop ?? (prompt.kind === 'chat' ? renderer.getStopSequences() : undefined);
+  return {
+    prompt:
+      prompt.kind === 'chat'
+        ? renderer.buildGenerationPrompt(prompt.messages)
+        : ModelInput.fromInts(renderer.tokenizer.encode(prompt.text)),
+    numSamples,
+    samplingParams: { maxTokens, temperature, topP, topK, seed, stop: stops },
+  };
+}
+
+function print(
+  context: Context,
+  { logprobs, numSamples }: SampleCommandOptions,
+  renderer: Renderer,
+  prompt: Asked,
+  { sequences }: SampleResponse,
+): void {
+  const { stdout } = context;
+  const texts = sequences.map(({ tokens }) => replyOf(prompt, renderer, tokens));
+  if (context.format === 'json') {
+    const samples = sequences.map((sequence, place) => ({
+      text: texts[place],
+      stop_reason: sequence.stopReason,
+      ...(logprobs === true
+        ? { tokens: Array.from(sequence.tokens), logprobs: Array.from(sequence.logprobs ?? []) }
+        : {}),
+    }));
+    stdout.write(`${JSON.stringify({ index: prompt.index, prompt: prompt.source, samples })}\n`);
+    return;
+  }
+  const { dim } = styleFor(stdout);
+  for (const [place, text] of texts.entries()) {
+    const which = numSamples > 1 ? ` sample ${place + 1}` : '';
+    // One prompt and one sample is just the text, so that it can be piped.
+    if (prompt.alone !== true || numSamples > 1) stdout.write(`${dim(`── prompt ${prompt.index + 1}${which}`)}\n`);
+    stdout.write(`${safeText(text)}\n`);
+  }
+}
+
+const replyOf = (prompt: Prompt, renderer: { readonly tokenizer: Tokenizer } & Renderer, tokens: Int32Array): string =>
+  prompt.kind === 'chat' ? renderer.parse(tokens).text : renderer.tokenizer.decode(tokens, { skipSpecialTokens: true });

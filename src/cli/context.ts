@@ -1,0 +1,42 @@
+import type { Readable } from 'node:stream';
+import type { Observable } from 'rxjs';
+
+/** Where a command writes: standard output, standard error, or a test's collector. */
+export interface Output {
+  write(text: string): unknown;
+  readonly isTTY?: boolean | undefined;
+  readonly columns?: number | undefined;
+}
+export type Input = Readable & { readonly isTTY?: boolean | undefined };
+
+/** What the surroundings give every command. */
+export interface Surroundings {
+  readonly stdin: Input;
+  /** Results, and nothing else. */
+  readonly stdout: Output;
+  /** Progress, notes and errors. */
+  readonly stderr: Output;
+  /** Emits for every Ctrl-C while somebody listens; without a listener the process ends at once. */
+  readonly interrupted$: Observable<void>;
+  readonly now: () => number;
+}
+
+export type Format = 'table' | 'json';
+
+/** The surroundings and the options that every command has. */
+export interface Context extends Surroundings {
+  readonly format: Format;
+  /** For the clients: absent where the environment decides. */
+  readonly baseUrl: string | undefined;
+}
+
+/** What a command's file exports: gives the exit code, or nothing for 0. */
+export type Run<A extends readonly unknown[], O> = (context: Context, options: O, ...args: A) => Promise<number | void>;
+
+/** The exit code after Ctrl-C, as shells expect it. */
+export const INTERRUPTED = 130;
+
+/** Writes a line for the user, over a progress line if one is there. */
+export function note({ stderr }: Pick<Context, 'stderr'>, text: string): void {
+  stderr.write(`${stderr.isTTY === true ? '\r\u001b[K' : ''}${text}\n`);
+}

@@ -1,0 +1,67 @@
+import type { Command } from 'commander';
+import { integer, lazily, several, type Declaration } from '../declare.js';
+
+const PATH = 'tinker:// path, for instance tinker://run-id/weights/0001';
+
+/** `checkpoint`. */
+export function declareCheckpoint(program: Command, declaration: Declaration): void {
+  const checkpoint = program.command('checkpoint').description('Manage checkpoints');
+  checkpoint
+    .command('list')
+    .description('List checkpoints of a run, or of all runs')
+    .option('--run-id <id>', 'training run ID')
+    .option('--limit <n>', 'most checkpoints to show from all runs, 0 for all', integer(0), 20)
+    .action(lazily(declaration, () => import('../commands/checkpointList.js')));
+  checkpoint
+    .command('info')
+    .description('Show details of a specific checkpoint')
+    .argument('<checkpoint-path>', PATH)
+    .action(lazily(declaration, () => import('../commands/checkpointInfo.js')));
+  checkpoint
+    .command('publish')
+    .description('Make a checkpoint publicly accessible')
+    .argument('<checkpoint-path>', PATH)
+    .action(lazily(declaration, () => import('../commands/checkpointPublish.js')));
+  checkpoint
+    .command('unpublish')
+    .description('Make a checkpoint private again')
+    .argument('<checkpoint-path>', PATH)
+    .action(lazily(declaration, () => import('../commands/checkpointUnpublish.js')));
+  checkpoint
+    .command('set-ttl')
+    .description('Set or remove when a checkpoint expires')
+    .argument('<checkpoint-path>', PATH)
+    .option('--ttl <seconds>', 'seconds from now (1 hour to 10 years)', integer(0))
+    .option('--remove', 'never let it expire')
+    .action(lazily(declaration, () => import('../commands/checkpointSetTtl.js')));
+  checkpoint
+    .command('delete')
+    .description('Delete checkpoints permanently')
+    .argument('[checkpoint-paths...]', PATH)
+    .option('--run-id <id>', 'delete all checkpoints of a training run')
+    .option('--type <type>', 'with --run-id: only weights, sampler_weights or external_weights')
+    .option('--before <date>', 'with --run-id: only those created before this date in UTC (ISO 8601)')
+    .option('--after <date>', 'with --run-id: only those created after this date in UTC (ISO 8601)')
+    .option('-y, --yes', 'do not ask')
+    .action(lazily(declaration, () => import('../commands/checkpointDelete.js')));
+  checkpoint
+    .command('download')
+    .description('Download a training checkpoint or exported weights, in Hugging Face layout')
+    .argument('<checkpoint-path>', PATH)
+    .option('-o, --output <folder>', "folder to put the checkpoint's folder in (default: the current one)")
+    .option('--force', 'replace a folder that exists')
+    .action(lazily(declaration, () => import('../commands/checkpointDownload.js')));
+  checkpoint
+    .command('push-hf')
+    .description('Upload a checkpoint to the Hugging Face Hub as a PEFT adapter')
+    .argument('<checkpoint-path>', PATH)
+    .option('-r, --repo <id>', 'repository, for instance name/my-adapter (default: derived from the run)')
+    .option('--public', 'make a new repository public (default: private)')
+    .option('--revision <branch>', 'branch to upload to')
+    .option('--commit-message <text>', 'message of the commit')
+    .option('--create-pr', 'open a pull request instead of pushing')
+    .option('--allow-pattern <glob>', 'only files that match (may be repeated)', several)
+    .option('--ignore-pattern <glob>', 'no files that match (may be repeated)', several)
+    .option('--no-model-card', 'do not write a README.md')
+    .action(lazily(declaration, () => import('../commands/checkpointPushHf.js')));
+}

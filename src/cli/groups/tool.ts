@@ -1,0 +1,27 @@
+import { Argument, type Command } from 'commander';
+import { lazily, type Declaration } from '../declare.js';
+
+/** Commands about the command itself. */
+export function declareTool(program: Command, declaration: Declaration): void {
+  program
+    .command('doctor')
+    .description('Check key, URL, protocol, versions and latency, and say what is wrong')
+    .action(lazily(declaration, () => import('../commands/doctor.js')));
+  program
+    .command('version')
+    .description('Show version information')
+    .action(lazily(declaration, () => import('../commands/version.js')));
+  program
+    .command('completion')
+    .description('Print a completion script for your shell')
+    .addArgument(new Argument('<shell>').choices(['bash', 'zsh', 'fish']))
+    .addHelpText(
+      'after',
+      '\nbash: source <(tinker-rx completion bash)\nzsh:  source <(tinker-rx completion zsh)\nfish: tinker-rx completion fish | source',
+    )
+    .action(lazily(declaration, () => import('../commands/completion.js')));
+  program
+    .command('__complete', { hidden: true })
+    .argument('[words...]')
+    .action(lazily(declaration, () => import('../commands/complete.js')));
+}

@@ -1,0 +1,17 @@
+import type { Renderer } from '../chat/renderers/Renderer.js';
+import type { SamplingClient, ServiceClient } from '../client/index.js';
+import type { Context } from './context.js';
+import { waitFor } from './waitFor.js';
+
+/** A sampler of a base model or a checkpoint, and how to speak to it. */
+export async function openSampler(
+  context: Context,
+  service: ServiceClient,
+  { model, renderer: name }: { readonly model: string; readonly renderer?: string },
+): Promise<{ readonly sampler: SamplingClient; readonly renderer: Renderer }> {
+  const source = model.startsWith('tinker://') ? { modelPath: model } : { baseModel: model };
+  const { events$ } = service;
+  const sampler = await waitFor(context, `opening ${model}`, service.createSamplingClient(source), events$);
+  const renderer = await waitFor(context, 'loading the tokenizer', sampler.getRenderer(name), events$);
+  return { sampler, renderer };
+}

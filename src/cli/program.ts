@@ -1,0 +1,68 @@
+import { Command, CommanderError, Option } from 'commander';
+import { CliError } from './CliError.js';
+import type { Surroundings } from './context.js';
+import { note } from './context.js';
+import type { Declaration } from './declare.js';
+import { explain } from './explain.js';
+import { declareAccount } from './groups/account.js';
+import { declareBilling } from './groups/billing.js';
+import { declareCheckpoint } from './groups/checkpoint.js';
+import { declareRun } from './groups/run.js';
+import { declareSession } from './groups/session.js';
+import { declareTool } from './groups/tool.js';
+import { declareWork } from './groups/work.js';
+import { styleFor } from './style.js';
+
+/** The whole tree of commands, with nothing of what they do. */
+export function buildProgram(declaration: Declaration): Command {
+  const { stdout, stderr } = declaration.surroundings;
+  const program = new Command('tinker-rx')
+    .description('Train and sample language models through the Tinker API.')
+    .helpOption('-h, --help', 'show help')
+    .helpCommand(false)
+    .addOption(new Option('-f, --format <format>', 'output format').choices(['table', 'json']).default('table'))
+    .option('--base-url <url>', 'the service to talk to (default: TINKER_BASE_URL, or the hosted service)')
+    .showSuggestionAfterError()
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void stdout.write(text),
+      writeErr: (text) => void stderr.write(text),
+      getOutHelpWidth: () => stdout.columns ?? 100,
+      getErrHelpWidth: () => stderr.columns ?? 100,
+      outputError: (text, write) => write(`${styleFor(stderr).red('Error:')} ${text.replace(/^error: /, '')}`),
+    });
+  for (const declare of [
+    declareWork,
+    declareAccount,
+    declareRun,
+    declareCheckpoint,
+    declareSession,
+    declareBilling,
+    declareTool,
+  ])
+    declare(program, declaration);
+  return program;
+}
+
+/** Runs one command line; gives the exit code. Never throws: failures are told on standard error. */
+export async function runCli(args: readonly string[], surroundings: Surroundings): Promise<number> {
+  let exitCode = 0;
+  const program = buildProgram({ surroundings, finish: (code) => (exitCode = code) });
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    // Commander has told the user already; a command that was written wrongly ends with 2, as elsewhere.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    return tell(error, surroundings);
+  }
+}
+
+function tell(error: unknown, surroundings: Surroundings): number {
+  const { message, details, exitCode } = explain(error);
+  note(surroundings, `${styleFor(surroundings.stderr).red('Error:')} ${message}`);
+  if (details !== undefined) note(surroundings, details);
+  if (process.env['TINKER_LOG'] === 'debug' && error instanceof Error && !(error instanceof CliError))
+    note(surroundings, error.stack ?? '');
+  return exitCode;
+}

@@ -1,0 +1,80 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { type Observable, of } from 'rxjs';
+import type { Message } from '../chat/renderers/Message.js';
+import { fromRowBatches } from '../sources/fromRowBatches.js';
+import { toConversation } from '../sources/toConversation.js';
+import { CliError } from './CliError.js';
+import type { Context } from './context.js';
+
+/** What to sample for: a conversation, or text to go on with. `source` is what the user wrote. */
+export type Prompt = { readonly source: unknown; readonly alone?: boolean } & (
+  { readonly kind: 'chat'; readonly messages: readonly Message[] } | { readonly kind: 'text'; readonly text: string }
+);
+
+export interface PromptOptions {
+  readonly words: readonly string[];
+  readonly file?: string;
+  readonly whole?: boolean;
+  readonly raw?: boolean;
+  readonly system?: string;
+}
+
+/** Prompts from the command line, a file, or standard input, read as demand allows. */
+export function readPrompts({ stdin }: Context, options: PromptOptions): Observable<Prompt> {
+  const { words, file, whole = false } = options;
+  if (words.length > 0 && file !== undefined) throw new CliError('Give a prompt or --file, not both', { exitCode: 2 });
+  if (words.length > 0) return of({ ...textPrompt(words.join(' '), options), alone: true });
+  if (file === undefined && stdin.isTTY === true)
+    throw new CliError('No prompt', { details: 'Give one, or --file, or pipe prompts in.', exitCode: 2 });
+  const input = file === undefined || file === '-' ? stdin : createReadStream(file);
+  return fromRowBatches(() => (whole ? wholePrompt(input, options) : linePrompts(input, options)));
+}
+
+async function* wholePrompt(input: Readable, options: PromptOptions): AsyncGenerator<readonly Prompt[]> {
+  let text = '';
+  for await (const chunk of input as AsyncIterable<Buffer | string>) text += chunk.toString();
+  yield [{ ...textPrompt(text.replace(/\n$/, ''), options), alone: true }];
+}
+
+async function* linePrompts(input: Readable, options: PromptOptions): AsyncGenerator<readonly Prompt[]> {
+  // An error of the stream is none of its lines.
+  const failed = new Promise<never>((_, reject) => input.once('error', reject));
+  failed.catch(() => {});
+  const lines = createInterface({ input, crlfDelay: Infinity })[Symbol.asyncIterator]();
+  for (let number = 1; ; number++) {
+    const next = await Promise.race([lines.next(), failed]);
+    if (next.done === true) return;
+    if (next.value.trim() !== '') yield [linePrompt(next.value, number, options)];
+  }
+}
+
+function linePrompt(line: string, number: number, options: PromptOptions): Prompt {
+  if (!/^\s*[{["]/.test(line)) return textPrompt(line, options);
+  let row: unknown;
+  try {
+    row = JSON.parse(line);
+  } catch {
+    // Text may begin with a bracket or a quotation mark; an object that is broken is more likely a mistake.
+    if (!line.trimStart().startsWith('{')) return textPrompt(line, options);
+    throw new CliError(`line ${number}: not JSON`);
+  }
+  if (typeof row === 'string') return textPrompt(row, options);
+  const prompt = (row as { readonly prompt?: unknown }).prompt;
+  if (typeof prompt === 'string') return { ...textPrompt(prompt, options), source: row };
+  try {
+    const { messages } = toConversation(Array.isArray(prompt) ? { messages: prompt } : row);
+    return { kind: 'chat', messages: withSystem(messages, options), source: row };
+  } catch (error) {
+    throw new CliError(`line ${number}: ${(error as Error).message}`);
+  }
+}
+
+const textPrompt = (text: string, options: PromptOptions): Prompt =>
+  options.raw === true
+    ? { kind: 'text', text, source: text }
+    : { kind: 'chat', messages: withSystem([{ role: 'user', content: text }], options), source: text };
+
+const withSystem = (messages: readonly Message[], { system }: PromptOptions): readonly Message[] =>
+  system === undefined ? messages : [{ role: 'system', content: system }, ...messages];

@@ -1,0 +1,80 @@
+import type { Style } from './style.js';
+import { oneLine, padEnd, textWidth, wrap } from './textWidth.js';
+
+/** A list of things, one a row. */
+export interface Table {
+  readonly title?: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+export interface TableOptions {
+  /** How many cells the terminal is wide; Infinity where there is none. */
+  readonly width: number;
+  readonly style: Style;
+}
+
+const GAP = '  ';
+const NARROWEST = 8;
+
+/**
+ * A table that fits: columns but the first are narrowed and their cells broken into lines; where that is not enough,
+ * each row becomes a block of `column  value` lines, whose values are whole and can be copied.
+ */
+export function renderTable({ title, columns, rows }: Table, { width, style }: TableOptions): string {
+  const clean = rows.map((row) => row.map(oneLine));
+  const heading = title === undefined ? [] : [style.bold(oneLine(title))];
+  if (clean.length === 0) return lines(heading);
+  const widths = fit(
+    columns.map((column, place) => Math.max(textWidth(column), ...clean.map((row) => textWidth(row[place] ?? '')))),
+    width,
+  );
+  if (widths === undefined) {
+    const blocks = clean.map((row) =>
+      renderProperties(
+        columns.map((column, place) => [column, row[place] ?? '']),
+        style,
+      ),
+    );
+    return lines([...heading, blocks.join('\n').trimEnd()]);
+  }
+  const header = columns.map((column, place) => padEnd(column, widths[place]!)).join(GAP);
+  return lines([...heading, style.bold(header.trimEnd()), ...clean.flatMap((row) => cells(row, widths, style))]);
+}
+
+/** Names and values below each other, as for one thing. */
+export function renderProperties(
+  properties: readonly (readonly [name: string, value: string])[],
+  style: Style,
+): string {
+  const width = Math.max(...properties.map(([name]) => textWidth(name)));
+  return lines(properties.map(([name, value]) => `${style.bold(padEnd(oneLine(name), width))}${GAP}${oneLine(value)}`));
+}
+
+/** Narrows the widest column but the first until all fit; undefined where they cannot. */
+function fit(natural: readonly number[], width: number): readonly number[] | undefined {
+  const widths = [...natural];
+  const total = () => widths.reduce((sum, cells) => sum + cells, 0) + GAP.length * (widths.length - 1);
+  while (total() > width) {
+    const widest = widths.reduce((best, cells, place) => (place > 0 && cells > (widths[best] ?? 0) ? place : best), 1);
+    if (!(widths[widest]! > NARROWEST)) return undefined;
+    widths[widest]!--;
+  }
+  return widths;
+}
+
+function cells(row: readonly string[], widths: readonly number[], style: Style): string[] {
+  const broken = widths.map((width, place) => wrap(row[place] ?? '', width));
+  const height = Math.max(...broken.map((part) => part.length));
+  return Array.from({ length: height }, (_, line) =>
+    broken
+      .map((part, place) => {
+        const text = padEnd(part[line] ?? '', widths[place]!);
+        return place === 0 ? style.cyan(text) : text;
+      })
+      .join(GAP)
+      .trimEnd(),
+  );
+}
+
+const lines = (all: readonly string[]): string => all.map((line) => `${line}\n`).join('');

@@ -1,0 +1,105 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { basename, join, relative, resolve } from 'node:path';
+import type { TrainOn } from '../../chat/renderers/Renderer.js';
+import { CliError } from '../CliError.js';
+import { shellWord } from '../format.js';
+
+/** What decides a run; kept as `config.json` in its folder, so that it can be gone on with. */
+export interface TrainConfig {
+  readonly data: string;
+  readonly model?: string;
+  readonly from?: string;
+  readonly rank: number;
+  readonly learningRate?: number;
+  readonly schedule: 'constant' | 'linear' | 'cosine';
+  readonly warmUp: number;
+  readonly batchSize: number;
+  readonly epochs: number;
+  readonly steps?: number;
+  readonly maxLength?: number;
+  readonly renderer?: string;
+  readonly trainOn?: TrainOn;
+  readonly seed: number;
+  readonly checkpointEvery: number;
+  readonly checkpointTtl?: number;
+  readonly ahead: number;
+  readonly skipBadRows: boolean;
+}
+
+export type TrainCommandOptions = Partial<Omit<TrainConfig, 'data'>> & {
+  readonly log?: string;
+  readonly resume?: string;
+};
+
+const DEFAULTS = {
+  rank: 32,
+  schedule: 'linear',
+  warmUp: 0,
+  batchSize: 128,
+  epochs: 1,
+  seed: 0,
+  checkpointEvery: 20,
+  ahead: 1,
+  skipBadRows: false,
+} as const;
+
+/** All but these decide what the steps are, and a run that goes on must not change them. */
+const MAY_CHANGE = ['checkpointEvery', 'checkpointTtl', 'ahead'] as const;
+const KEYS = [
+  ...Object.keys(DEFAULTS),
+  ...['model', 'from', 'learningRate', 'steps', 'maxLength', 'renderer', 'trainOn', 'checkpointTtl'],
+] as (keyof TrainConfig)[];
+
+export interface TrainPlan {
+  readonly config: TrainConfig;
+  readonly folder: string;
+  readonly resumed: boolean;
+}
+
+/** The run that a command line asks for: a new one, or one to go on with. */
+export async function planRun(
+  options: TrainCommandOptions,
+  data: string | undefined,
+  nowMs: number,
+): Promise<TrainPlan> {
+  const given = Object.fromEntries(
+    KEYS.filter((key) => key in options).map((key) => [key, (options as Record<string, unknown>)[key]]),
+  ) as Partial<TrainConfig>;
+  if (options.resume !== undefined) return resumePlan(options.resume, given, data);
+  if (data === undefined) throw usage('No data', 'Give a file of conversations, or --resume <folder>.');
+  if (!existsSync(data)) throw new CliError(`${data}: no such file`);
+  if ((given.model === undefined) === (given.from === undefined))
+    throw usage(
+      given.model === undefined ? 'No model' : 'Cannot specify both --model and --from',
+      "Give --model <base model> ('tinker-rx model list' shows them) or --from <tinker:// path>.",
+    );
+  const folder = options.log ?? join('runs', `${basename(data).replace(/\..*$/, '')}-${timeName(nowMs)}`);
+  if (existsSync(join(folder, 'metrics.jsonl')))
+    throw new CliError(`${folder} holds a run already`, {
+      details: `Go on with it: tinker-rx train --resume ${shellWord(folder)}\nOr choose another folder with --log.`,
+    });
+  return { config: { ...DEFAULTS, ...given, data: resolve(data) }, folder, resumed: false };
+}
+
+async function resumePlan(folder: string, given: Partial<TrainConfig>, data: string | undefined): Promise<TrainPlan> {
+  const fixed = Object.keys(given).filter((key) => !(MAY_CHANGE as readonly string[]).includes(key));
+  if (data !== undefined || fixed.length > 0)
+    throw usage(
+      `A run that goes on keeps its ${data === undefined ? fixed.join(', ') : 'data'}`,
+      'With --resume only --checkpoint-every, --checkpoint-ttl and --ahead can be given.',
+    );
+  const file = join(folder, 'config.json');
+  if (!existsSync(file)) throw new CliError(`${folder} holds no run`, { details: `There is no ${file}.` });
+  const saved = JSON.parse(await readFile(file, 'utf8')) as TrainConfig;
+  if (!existsSync(saved.data))
+    throw new CliError(`${saved.data}: no such file`, { details: 'The data of the run has moved.' });
+  return { config: { ...saved, ...given }, folder, resumed: true };
+}
+
+/** How to go on with a run, as a command. */
+export const resumeCommand = (folder: string): string =>
+  `tinker-rx train --resume ${shellWord(relative('.', folder) || '.')}`;
+
+const timeName = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replaceAll(':', '').replace('T', '-');
+const usage = (message: string, details: string) => new CliError(message, { details, exitCode: 2 });
