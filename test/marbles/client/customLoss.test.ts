@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CustomLossError, TensorData, type CustomLossFn, type CustomLossResult, type Datum } from 'tinker-rx';
+import { CustomLossError, type CustomLossFn, type CustomLossResult, type Datum, type TensorData } from 'tinker-rx';
 import { json } from 'tinker-rx/testing';
 import { datum, stage, trainingSends } from './stage.js';
 
@@ -76,7 +76,7 @@ describe('a custom loss run here', () => {
     ['too few gradients', { loss: 1, gradients: [] }],
     ['a gradient of the wrong length', { loss: 1, gradients: [new Float32Array(2)] }],
     ['a gradient that is not finite', { loss: 1, gradients: [[0, Infinity, 0]] }],
-    ['a gradient with a hole', { loss: 1, gradients: [[0, , 0]] }], // eslint-disable-line no-sparse-arrays
+    ['a gradient with a hole', { loss: 1, gradients: [[0, , 0]] }],
   ])('that returns %s is refused before the backward pass', (_, result) => {
     const on = stage();
     const model = on.trainer();

@@ -91,7 +91,7 @@ describe('Turnstile', () => {
   it('finishes a send that was begun when its caller leaves, and only then lets the next turn begin', marbles((m) => {
     const turns = new Turnstile();
     const abandoned: string[] = [];
-    const send = m.cold('             ----s|');
+    const send = m.cold<string>('     ----s|');
     const subs = '                    ^----!';
     const first = turns.take(({ release, commit }) => commit(send, (sent) => abandoned.push(sent)).pipe(tap(release)));
     const second = turns.take(() => m.cold('b|'));
@@ -107,7 +107,7 @@ describe('Turnstile', () => {
   it('says of no send that it was abandoned when its caller stays', marbles((m) => {
     const turns = new Turnstile();
     const abandoned: string[] = [];
-    const first = turns.take(({ commit }) => commit(m.cold('--s|'), (sent) => abandoned.push(sent)));
+    const first = turns.take(({ commit }) => commit(m.cold<string>('--s|'), (sent) => abandoned.push(sent)));
     const atOnce = turns.take(({ commit }) => commit(of('now'), (sent) => abandoned.push(sent)));
     m.expect(first).toBeObservable('                        ---(s|)');
     m.expect(atOnce).toBeObservable('                       ---(n|)', { n: 'now' });
