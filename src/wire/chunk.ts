@@ -33,9 +33,25 @@ export const DmelChunk = request('DmelChunk', {
 });
 export type DmelChunk = t.TypeOf<typeof DmelChunk>;
 
-export const ModelInputChunk = t.union(
-  [EncodedTextChunk, ImageChunk, ImageAssetPointerChunk, DmelChunk],
-  'ModelInputChunk',
+const AnyChunk = t.union([EncodedTextChunk, ImageChunk, ImageAssetPointerChunk, DmelChunk], 'ModelInputChunk');
+const BY_TYPE: Readonly<Record<string, t.Decoder<unknown, ModelInputChunk>>> = {
+  encoded_text: EncodedTextChunk,
+  image: ImageChunk,
+  image_asset_pointer: ImageAssetPointerChunk,
+  dmel: DmelChunk,
+};
+
+/** Any chunk. A malformed one is refused for what is wrong with its own kind, not with all the others as well. */
+export const ModelInputChunk: typeof AnyChunk = new t.UnionType(
+  AnyChunk.name,
+  AnyChunk.is,
+  (u, context) => {
+    const { type } = (typeof u === 'object' && u !== null ? u : {}) as { type?: unknown };
+    const kind = typeof type === 'string' && Object.hasOwn(BY_TYPE, type) ? BY_TYPE[type] : undefined;
+    return kind === undefined ? AnyChunk.validate(u, context) : kind.validate(u, context);
+  },
+  AnyChunk.encode,
+  AnyChunk.types,
 );
 export type ModelInputChunk = EncodedTextChunk | ImageChunk | ImageAssetPointerChunk | DmelChunk;
 

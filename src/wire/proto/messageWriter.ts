@@ -36,10 +36,9 @@ export class MessageWriter {
     return this.#push(varints((field << 3) | VARINT, value));
   }
   double(field: number, value: number): this {
-    const part = new Uint8Array(9);
-    part[0] = (field << 3) | BIT64;
-    new DataView(part.buffer).setFloat64(1, value, true);
-    return this.#push(part);
+    const part = new Uint8Array(8);
+    new DataView(part.buffer).setFloat64(0, value, true);
+    return this.#push(varints((field << 3) | BIT64)).#push(part);
   }
   packedInts(field: number, values: readonly number[]): this {
     return values.length === 0 ? this : this.presentBytes(field, varints(...values));
