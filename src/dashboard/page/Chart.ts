@@ -24,6 +24,7 @@ export interface ChartOptions {
   readonly title: string;
   readonly axis: 'step' | 'time';
   readonly format: (value: number) => string;
+  readonly unit?: 'bytes';
   /** What stands in the caption in place of the title: a select, for example. */
   readonly control?: HTMLElement;
   /** Charts with the same key show the same place under the cursor. */
@@ -32,11 +33,17 @@ export interface ChartOptions {
 }
 
 const HEIGHT = 210;
+/** So few points are shown as such: a line would hide how few they are. */
+const FEW = 40;
+/** So that an axis of bytes has round numbers of KiB. */
+const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 /** One plot with its caption: drawn by uPlot, read with pointer or keyboard. */
 export class Chart {
   readonly element: HTMLElement;
   visible = true;
+  /** The theme it was drawn in last; none where it was not. */
+  theme = '';
   readonly #plot = make('div', { class: 'plot' });
   readonly #output = make('output');
   readonly #options: ChartOptions;
@@ -66,6 +73,7 @@ export class Chart {
 
   draw(picture: Picture, theme: string): void {
     this.#picture = picture;
+    this.theme = theme;
     const { lines, data, logarithmic } = picture;
     const nothing = !data.ys.some((ys) => ys.some((y) => y !== null));
     const shape = nothing ? 'nothing' : JSON.stringify([lines, logarithmic, theme]);
@@ -87,7 +95,7 @@ export class Chart {
 
   #create(data: uPlot.AlignedData): uPlot {
     const { lines, logarithmic } = this.#picture!;
-    const { axis, format, sync, onZoom } = this.#options;
+    const { axis, format, unit, sync, onZoom } = this.#options;
     const [soft, line] = [colour('soft'), colour('line')];
     const shared = {
       stroke: soft,
@@ -113,7 +121,12 @@ export class Chart {
         },
         axes: [
           { ...shared, size: 28, space: 60 },
-          { ...shared, size: 58, values: (_, splits) => splits.map((split) => (split === null ? '' : format(split))) },
+          {
+            ...shared,
+            size: 58,
+            ...(unit === 'bytes' ? { incrs: POWERS } : {}),
+            values: (_, splits) => splits.map((split) => (split === null ? '' : format(split))),
+          },
         ],
         series: [
           {},
@@ -124,7 +137,7 @@ export class Chart {
               stroke: each.faint === true ? `${stroke}55` : stroke,
               width: each.faint === true ? 1 : 1.5,
               spanGaps: true,
-              points: { show: data[0].length < 40 },
+              points: { size: 5, fill: stroke, show: (_, __, from, to) => to - from < FEW },
             };
           }),
         ],

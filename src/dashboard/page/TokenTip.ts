@@ -15,7 +15,10 @@ export class TokenTip {
       else this.#show(token);
     });
     list.addEventListener('pointerleave', () => this.#hide());
-    list.addEventListener('focusout', () => this.#hide());
+    list.addEventListener('focusout', () => {
+      for (const token of list.querySelectorAll('i.at')) token.classList.remove('at');
+      this.#hide();
+    });
     list.addEventListener('keydown', (event) => this.#key(event));
   }
 

@@ -79,7 +79,10 @@ export class Curves {
       this.#reward,
       (rewards.length > 0 ? rewards : ['']).map((name) => [name, name || 'Reward']),
     );
-    const others = names.filter((name) => !NAMED.has(name));
+    // What the service counts for itself comes last.
+    const others = names
+      .filter((name) => !NAMED.has(name))
+      .sort((a, b) => Number(a.startsWith('clock_cycle')) - Number(b.startsWith('clock_cycle')));
     fillSelect(
       this.#other,
       (others.length > 0 ? others : ['']).map((name) => [name, name || 'Other metrics']),
@@ -103,7 +106,7 @@ export class Curves {
       const { chart, picture } = plan;
       const drawn = picture(state, Math.max(200, chart.width));
       chart.element.hidden = drawn === undefined;
-      if (drawn === undefined || (!chart.visible && chart.element.querySelector('canvas') !== null)) continue;
+      if (drawn === undefined || (!chart.visible && chart.theme === this.#theme)) continue;
       chart.draw(drawn, this.#theme);
       break;
     }
@@ -165,7 +168,14 @@ export class Curves {
   }
 
   #addClock(title: string, column: (state: DashboardState) => string, format: (value: number) => string): void {
-    const chart = new Chart({ title, axis: 'time', format, sync: 'clock', onZoom: () => {} });
+    const chart = new Chart({
+      title,
+      axis: 'time',
+      format,
+      sync: 'clock',
+      onZoom: () => {},
+      ...(format === bytes ? { unit: 'bytes' } : {}),
+    });
     const picture = (state: DashboardState, points: number): Picture => {
       const { clock, pauses } = state.events;
       const to =

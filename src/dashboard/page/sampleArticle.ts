@@ -16,7 +16,7 @@ export function sampleArticle(sample: DashboardSample, text: string): HTMLElemen
     ...(reward === undefined ? [] : [`reward ${number(reward)}`]),
     `${whole(length)} tokens`,
     ...(stopReason === undefined ? [] : [`stop: ${stopReason}`]),
-    ...(Number.isNaN(mean) ? [] : [`mean logprob ${number(mean)}`]),
+    ...(Number.isNaN(mean) ? [] : [`mean logprob ${mean.toFixed(3).replace('-', '−')}`]),
   ];
   const body = make('p', {
     class: 'text',

@@ -83,8 +83,7 @@ export function piecesOf(
 
 function promptText(shown: SampleToShow, decode: (tokens: ArrayLike<number>) => string): string {
   const given = shown.prompt ?? shown.item;
-  const prompt =
-    typeof given === 'object' && given !== null && 'prompt' in given ? (given).prompt : given;
+  const prompt = typeof given === 'object' && given !== null && 'prompt' in given ? given.prompt : given;
   const text = prompt instanceof ModelInput ? inputText(prompt, decode) : typeof prompt === 'string' ? prompt : '';
   return text.length <= SHOWN_PROMPT ? text : `…${text.slice(-SHOWN_PROMPT)}`;
 }

@@ -24,14 +24,16 @@ export class EventState {
 
   apply(event: DashboardEvent): void {
     this.counts[event.type] = (this.counts[event.type] ?? 0) + 1;
+    const open = this.requests.get(event.requestId ?? '');
     this.#follow(event);
     this.#notePause(event);
-    if (event.type === 'request-failed' || event.level === 'error') {
+    // What the caller gave up did not fail.
+    if ((event.type === 'request-failed' && event.error?.code !== 'cancelled') || event.level === 'error') {
       this.failures.push({
         atMs: event.atMs,
         code: event.error?.code ?? event.type,
         message: event.error?.message ?? event.text ?? '',
-        what: event.requestType ?? event.path ?? '',
+        what: event.requestType ?? open?.requestType ?? event.path ?? '',
         ...(event.requestId === undefined ? {} : { requestId: event.requestId }),
       });
     }

@@ -1,0 +1,282 @@
+import type { Browser } from 'playwright-core';
+import { firstValueFrom, from, lastValueFrom, map, range, toArray } from 'rxjs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Datum, ModelInput, ServiceClient, type TrainingClient } from 'tinker-rx';
+import { type Dashboard, serveDashboard } from 'tinker-rx/dashboard';
+import { LocalTinker } from 'tinker-rx/local';
+import { checkpointEvery, linear, sampleFrom, train } from 'tinker-rx/operators';
+import { eventually, launch, open, type Opened, picture } from './browser.js';
+
+const text = (words: string): Int32Array => Int32Array.from(Buffer.from(words));
+const datum = (words: string): Datum => {
+  const tokens = text(words);
+  return {
+    modelInput: ModelInput.fromInts(tokens.subarray(0, -1)),
+    lossFnInputs: { target_tokens: tokens.subarray(1), weights: new Float32Array(tokens.length - 1).fill(1) },
+  };
+};
+const DATA = ['the sea is blue', 'grass is green today', 'snow is white'].map(datum);
+const decode = (tokens: ArrayLike<number>): string => Buffer.from(Uint8Array.from(tokens as number[])).toString('utf8');
+
+describe('the page of a real run', () => {
+  let browser: Browser;
+  let local: LocalTinker;
+  let service: ServiceClient;
+  let trainer: TrainingClient;
+  let dashboard: Dashboard;
+  let opened: Opened;
+
+  beforeAll(async () => {
+    browser = await launch();
+    local = await LocalTinker.start();
+    service = new ServiceClient({ baseUrl: local.url, apiKey: local.apiKey, logLevel: 'silent' });
+    dashboard = await serveDashboard(service, { decode, title: 'colours' });
+    opened = await open(browser, dashboard.url);
+    trainer = await service.createLoraTrainingClient({ baseModel: local.baseModels[0]!, rank: 8, seed: 1 });
+  });
+  afterAll(async () => {
+    await browser.close();
+    await dashboard.close();
+    await service.close();
+    await local.close();
+  });
+
+  const tile = (name: string) => opened.page.locator(`[data-tile="${name}"] dd`).first();
+  const trainSome = (steps: number, run: string, client = trainer) =>
+    lastValueFrom(
+      range(0, steps).pipe(
+        map(() => DATA),
+        checkpointEvery({ steps: 10 }),
+        train(client, { loss: 'cross_entropy', adam: { learningRate: linear(5e-3, { steps }) } }),
+        dashboard.showSteps(run),
+        toArray(),
+      ),
+    );
+
+  it('shows the curve as it grows, and where the run stands', async () => {
+    const { page } = opened;
+    await eventually(
+      () => page.locator('#connection').textContent(),
+      (said) => said === 'live',
+    );
+    const seen: number[] = [];
+    const watching = (async () => {
+      await eventually(
+        async () => {
+          const step = Number(await tile('Step').textContent());
+          if (step !== seen.at(-1)) seen.push(step);
+          return step;
+        },
+        (step) => step === 29,
+      );
+    })();
+    const steps = await trainSome(30, 'first');
+    await watching;
+    // It was seen on its way, not only at its end.
+    expect(seen.filter((step) => step > 0 && step < 29).length).toBeGreaterThan(1);
+    const loss = await eventually(
+      () => tile('Loss').textContent(),
+      (shown) => shown !== '–',
+    );
+    expect(Number(loss)).toBeCloseTo(steps.at(-1)!.loss, 2);
+    expect(await page.locator('[data-chart="Loss"] canvas').count()).toBe(1);
+    expect(await page.locator('#runs').textContent()).toContain('first 30 steps · finished');
+  });
+
+  it('lists the checkpoints', async () => {
+    const rows = opened.page.locator('#checkpoint-rows tr');
+    await eventually(
+      () => rows.count(),
+      (count) => count === 3,
+    );
+    expect(await rows.first().textContent()).toContain('tinker://');
+  });
+
+  it('shows a second run over the first', async () => {
+    const { page } = opened;
+    const other = await service.createLoraTrainingClient({ baseModel: local.baseModels[0]!, rank: 4, seed: 2 });
+    await trainSome(12, 'second', other);
+    await eventually(
+      () => page.locator('#runs li').count(),
+      (count) => count === 2,
+    );
+    const output = page.locator('[data-chart="Loss"] output');
+    await eventually(
+      () => output.textContent(),
+      (said) => /first .* · second /.test(said ?? ''),
+    );
+  });
+
+  it('shows samples as they arrive, coloured, with the value of each token', async () => {
+    const { page } = opened;
+    const sampler = await trainer.saveWeightsAndGetSamplingClient();
+    const prompts = ['the sea', 'grass is', 'snow'].map((words) => ModelInput.fromInts(text(words)));
+    await lastValueFrom(
+      from(prompts).pipe(
+        sampleFrom(sampler, { numSamples: 4, samplingParams: { maxTokens: 12, temperature: 1, seed: 1 } }),
+        dashboard.showSamples({ run: 'first' }),
+      ),
+    );
+    const articles = page.locator('#sample-list article');
+    await eventually(
+      () => articles.count(),
+      (count) => count === 12,
+    );
+    const token = articles.first().locator('i').first();
+    await token.hover();
+    expect(await page.locator('#tip').textContent()).toMatch(/token \d+\nlogprob −?\d+\.\d{3} · probability [\d.]+ %/);
+    expect(await page.locator('#sample-list i.p0, #sample-list i.p1, #sample-list i.p2').count()).toBeGreaterThan(0);
+
+    await page.locator('#search').fill('grass');
+    await eventually(
+      () => articles.count(),
+      (count) => count === 4,
+    );
+    expect(await page.locator('#sample-count').textContent()).toContain('found in 12');
+    expect(await page.locator('#sample-list mark').count()).toBe(4);
+    await page.locator('#search').fill('');
+    await eventually(
+      () => articles.count(),
+      (count) => count === 12,
+    );
+
+    await articles.first().locator('.text').focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    expect(await page.locator('#sample-list i.at').count()).toBe(1);
+  });
+
+  it('shows a 429 as a pause, and that it is over', async () => {
+    const { page } = opened;
+    local.dials.faults = {
+      rules: [{ endpoint: 'asample', nth: 1, fault: { type: 'status', status: 429, retryAfter: 3 } }],
+    };
+    const sampler = await trainer.saveWeightsAndGetSamplingClient();
+    const sampled = firstValueFrom(
+      sampler.sample({ prompt: ModelInput.fromInts(text('the')), numSamples: 1, samplingParams: { maxTokens: 4 } }),
+    );
+    const pause = page.locator('.pause[data-kind="sampling"]');
+    await eventually(
+      () => pause.count(),
+      (count) => count === 1,
+    );
+    expect(await pause.textContent()).toMatch(/Sampling is paused.*s left.*slow down \(429\)/);
+    await picture(page, 'pause', false);
+    await sampled;
+    await eventually(
+      () => pause.count(),
+      (count) => count === 0,
+    );
+    expect(await page.locator('#notes').textContent()).toContain('sampling is paused for 3000 ms');
+  });
+
+  it('says what every request waits for, and why', async () => {
+    const { page } = opened;
+    local.dials.pause('paused_capacity', 'other tenants are being served');
+    const pass = trainer.forwardBackward(DATA, 'cross_entropy');
+    const row = page.locator('#requests tr', { hasText: 'ForwardBackward' });
+    await eventually(
+      () => row.count(),
+      (count) => count === 1,
+    );
+    await eventually(
+      () => row.textContent(),
+      (said) => said?.includes('capacity: the service is short of it (other tenants are being served)') === true,
+      40_000,
+    );
+    await picture(page, 'waiting');
+    local.dials.resume();
+    await pass;
+    await eventually(
+      () => row.count(),
+      (count) => count === 0,
+    );
+    expect(await page.locator('#waiting-summary').textContent()).toBe('Nothing is under way.');
+  });
+
+  it('shows an error', async () => {
+    local.dials.faults = {
+      rules: [{ endpoint: 'optim_step', nth: 1, fault: { type: 'status', status: 400, detail: 'no such thing' } }],
+    };
+    await expect(lastValueFrom(trainer.optimStep({ learningRate: 1e-3 }))).rejects.toThrow('no such thing');
+    local.dials.faults = { rules: [] };
+    const errors = opened.page.locator('#error-rows');
+    await eventually(
+      () => errors.textContent(),
+      (said) => said?.includes('no such thing') === true,
+    );
+  });
+
+  it('can be used with the keyboard alone', async () => {
+    const { page } = opened;
+    await page.locator('[data-chart="Loss"]').focus();
+    await page.keyboard.press('ArrowLeft');
+    expect(await page.locator('[data-chart="Loss"] output').textContent()).toMatch(/^step \d+: /);
+    await page.keyboard.press('+');
+    await eventually(
+      () => page.locator('#unzoom').isVisible(),
+      (shown) => shown,
+    );
+    await page.keyboard.press('0');
+    await eventually(
+      () => page.locator('#unzoom').isVisible(),
+      (shown) => !shown,
+    );
+    const reached = new Set<string>();
+    await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+    for (let press = 0; press < 60; press++) {
+      await page.keyboard.press('Tab');
+      reached.add(
+        await page.evaluate(() => {
+          const at = document.activeElement;
+          return at?.id || at?.getAttribute('data-chart') || at?.getAttribute('href') || '';
+        }),
+      );
+    }
+    for (const place of ['theme', 'smoothing', 'Loss', 'search', 'sample-order', '#waiting'])
+      expect(reached).toContain(place);
+  });
+
+  it('is light, dark, and readable on a phone', async () => {
+    const { page } = opened;
+    const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.evaluate(() => scrollTo(0, 0));
+    await picture(page, 'light');
+    const light = await background();
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await eventually(background, (colour) => colour !== light);
+    await new Promise((resolve) => setTimeout(resolve, 800));
+    await picture(page, 'dark');
+    await page.locator('#theme').selectOption('light');
+    await eventually(background, (colour) => colour === light);
+
+    const phone = await open(browser, dashboard.url, {
+      viewport: { width: 390, height: 844 },
+      isMobile: true,
+      hasTouch: true,
+    });
+    await eventually(
+      () => phone.page.locator('[data-chart="Loss"] canvas').count(),
+      (count) => count === 1,
+    );
+    await eventually(
+      () => phone.page.locator('#sample-list article').count(),
+      (count) => count > 0,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    // Nothing sticks out to the side.
+    expect(await phone.page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+    await picture(phone.page, 'phone');
+    expect(phone.problems).toStrictEqual([]);
+    await phone.page.context().close();
+  });
+
+  it('never shows the key, and asks nobody else', async () => {
+    const { page, problems } = opened;
+    expect(problems).toStrictEqual([]);
+    const response = await fetch(dashboard.url);
+    expect(await response.text()).not.toContain(local.apiKey);
+    expect(await page.content()).not.toContain(local.apiKey);
+  });
+});

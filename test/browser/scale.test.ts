@@ -1,0 +1,161 @@
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Dashboard, serveDashboard } from 'tinker-rx/dashboard';
+import { eventually, launch, open, type Opened, picture } from './browser.js';
+
+const STEPS = 100_000;
+const SAMPLES = 10_000;
+const START = Date.UTC(2026, 0, 1);
+
+/** A line as `metricsLog` writes it. */
+const stepLine = (index: number): string =>
+  `${JSON.stringify({
+    index,
+    loss: 3 * Math.exp(-index / 20_000) + 0.3 * Math.abs(Math.sin(index * 12.9898)) + (index === 70_001 ? 9 : 0),
+    lossSum: 1000,
+    metrics: {
+      'loss:sum': 1000 + (index % 7),
+      'reward/mean': 1 - Math.exp(-index / 40_000) + 0.1 * Math.sin(index * 78.233),
+      'optim/grad_norm': 1 + Math.abs(Math.sin(index)),
+      'clock_cycle:unique': index,
+    },
+    datums: 128,
+    tokens: 20_000 + (index % 100),
+    learningRate: 1e-4 * (1 - index / STEPS),
+    batches: index + 1,
+    durationMs: 20_000,
+    cycles: 1 + (index % 50 === 0 ? 1 : 0),
+    atMs: START + index * 10_000,
+  })}\n`;
+const WORDS = ['the', ' sea', ' is', ' blue', ' and', ' grass', ' green', '.', ' snow', ' falls', ' on', ' hills'];
+const sampleLine = (id: number): string =>
+  `${JSON.stringify({
+    id,
+    atMs: START + id * 1000,
+    prompt: `Prompt ${id}: `,
+    pieces: Array.from({ length: 60 }, (_, place) => WORDS[(id * 7 + place * 5) % WORDS.length]),
+    tokens: Array.from({ length: 60 }, (_, place) => (id * 7 + place * 5) % WORDS.length),
+    logprobs: Array.from({ length: 60 }, (_, place) => -((id * 31 + place * 17) % 400) / 100),
+    stopReason: id % 3 === 0 ? 'stop' : 'length',
+    reward: (id % 11) / 10,
+    length: 60,
+  })}\n`;
+
+describe('a run of 100,000 steps and 10,000 samples', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tinker-rx-dashboard-'));
+  const log = join(folder, 'long');
+  let browser: Browser;
+  let dashboard: Dashboard;
+  let opened: Opened;
+  let loadMs: number;
+
+  beforeAll(async () => {
+    mkdirSync(log);
+    writeFileSync(join(log, 'metrics.jsonl'), Array.from({ length: STEPS }, (_, index) => stepLine(index)).join(''));
+    writeFileSync(join(log, 'samples.jsonl'), Array.from({ length: SAMPLES }, (_, id) => sampleLine(id)).join(''));
+    browser = await launch();
+    dashboard = await serveDashboard({ log: folder }, { title: 'long run' });
+    // The first page is only to see that the server has read the log; it also warms nothing of the second's.
+    const first = await open(browser, dashboard.url);
+    await whenThere(first);
+    await first.page.context().close();
+    const startMs = Date.now();
+    opened = await open(browser, dashboard.url);
+    await whenThere(opened);
+    loadMs = Date.now() - startMs;
+  });
+  afterAll(async () => {
+    await browser.close();
+    await dashboard.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const whenThere = async ({ page }: Opened): Promise<void> => {
+    await page.waitForFunction(
+      (last) =>
+        document.querySelector('[data-tile="Step"] dd')?.textContent === last &&
+        document.querySelector('[data-chart="Loss"] canvas') !== null &&
+        document.querySelector('#sample-count')?.textContent?.endsWith('of 10,000') === true,
+      (STEPS - 1).toLocaleString('en-US'),
+      { timeout: 60_000 },
+    );
+  };
+
+  it('loads in under two seconds', () => {
+    console.log(`100,000 steps and 10,000 samples on the page after ${loadMs} ms`);
+    expect(loadMs).toBeLessThan(2000);
+  });
+
+  it('stays above 30 frames a second while new points arrive', async () => {
+    const { page } = opened;
+    let next = STEPS;
+    const adding = setInterval(() => {
+      appendFileSync(join(log, 'metrics.jsonl'), Array.from({ length: 5 }, () => stepLine(next++)).join(''));
+    }, 100);
+    const { frames, longestMs } = await page.evaluate(
+      () =>
+        new Promise<{ frames: number; longestMs: number }>((resolve) => {
+          const start = performance.now();
+          let [frames, last, longestMs] = [0, start, 0];
+          const count = (now: number) => {
+            frames++;
+            longestMs = Math.max(longestMs, now - last);
+            last = now;
+            if (now - start < 5000) requestAnimationFrame(count);
+            else resolve({ frames: (frames * 1000) / (now - start), longestMs });
+          };
+          requestAnimationFrame(count);
+        }),
+    );
+    clearInterval(adding);
+    console.log(`${frames.toFixed(1)} frames a second, the longest ${longestMs.toFixed(0)} ms`);
+    expect(frames).toBeGreaterThan(30);
+    const step = page.locator('[data-tile="Step"] dd');
+    await eventually(
+      () => step.textContent(),
+      (said) => said === (next - 1).toLocaleString('en-US'),
+    );
+    await picture(page, 'long');
+  });
+
+  it('keeps a single spike in sight', async () => {
+    const { page } = opened;
+    const spike = await page.evaluate(() => {
+      const canvas = document.querySelector<HTMLCanvasElement>('[data-chart="Loss"] canvas')!;
+      const { width, height } = canvas;
+      const { data } = canvas.getContext('2d')!.getImageData(0, 0, width, height);
+      // The blue of the first run in the upper part, where only the spike reaches.
+      for (let at = 0; at < width * Math.floor(height * 0.35) * 4; at += 4) {
+        if (data[at + 3]! > 200 && data[at + 2]! > 150 && data[at]! < 60) return true;
+      }
+      return false;
+    });
+    expect(spike).toBe(true);
+  });
+
+  it('finds among 10,000 samples at once', async () => {
+    const { page } = opened;
+    const startMs = Date.now();
+    await page.locator('#search').fill('Prompt 4321:');
+    await eventually(
+      () => page.locator('#sample-list article').count(),
+      (count) => count === 1,
+    );
+    expect(Date.now() - startMs).toBeLessThan(1500);
+    await page.locator('#search').fill('');
+    await page.locator('#sample-order').selectOption('best');
+    await eventually(
+      () => page.locator('#sample-list article').first().textContent(),
+      (said) => said?.includes('reward 1') === true,
+    );
+    await page.locator('#sample-stop').selectOption('stop');
+    await eventually(
+      () => page.locator('#sample-count').textContent(),
+      (said) => said?.includes('found in 10,000') === true,
+    );
+    expect(opened.problems).toStrictEqual([]);
+  });
+});
