@@ -48,7 +48,8 @@ export const ModelInputChunk: typeof AnyChunk = new t.UnionType(
   (u, context) => {
     const { type } = (typeof u === 'object' && u !== null ? u : {}) as { type?: unknown };
     const kind = typeof type === 'string' && Object.hasOwn(BY_TYPE, type) ? BY_TYPE[type] : undefined;
-    return kind === undefined ? AnyChunk.validate(u, context) : kind.validate(u, context);
+    // A union's context goes on with its member's, as io-ts itself has it.
+    return kind === undefined ? t.failure(u, context) : kind.validate(u, t.appendContext(context, kind.name, kind));
   },
   AnyChunk.encode,
   AnyChunk.types,
