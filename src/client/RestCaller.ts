@@ -1,5 +1,5 @@
 import type * as t from 'io-ts';
-import { concatMap, map, type Observable } from 'rxjs';
+import { concat, concatMap, defer, from, ignoreElements, map, of, type Observable } from 'rxjs';
 import { connect, type ConnectOptions } from './connect.js';
 import type { Call, Connection } from './Connection.js';
 import { Lifecycle } from './Lifecycle.js';
@@ -30,12 +30,21 @@ export abstract class RestCaller {
   }
 
   /** Waits for what is in flight and closes the connections; of a service's own client it closes nothing. */
-  async close(): Promise<void> {
-    if (this.#sockets === undefined) return;
-    this.#lifecycle.close();
-    await new Promise<void>((resolve) => this.#lifecycle.whenIdle().subscribe({ complete: resolve }));
-    this.#connection.close();
-    await this.#sockets.close();
+  close(): TinkerFuture<void> {
+    const sockets = this.#sockets;
+    const closing = new Lifecycle(this.#connection.events).start<void>(() =>
+      sockets === undefined
+        ? of(undefined)
+        : concat(
+            this.#lifecycle.whenIdle().pipe(ignoreElements()),
+            defer(() => {
+              this.#connection.close();
+              return from(sockets.close());
+            }),
+          ),
+    );
+    if (sockets !== undefined) this.#lifecycle.close();
+    return closing;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -3,21 +3,15 @@ import { concatMap, defer, map, retry, throwError, timer, type SchedulerLike } f
 import type { TokenSource } from '../transport/auth.js';
 import type { Transport } from '../transport/Transport.js';
 import { estimatePromptBytes } from '../wire/estimateBytes.js';
-import { ModelInputChunk } from '../wire/chunk.js';
-import { ModelInput } from '../wire/modelInput.js';
+import type { ModelInput } from '../wire/modelInput.js';
 import { decodeSampleResponse } from '../wire/proto/sampleResponse.js';
-import type { Json } from '../wire/record.js';
 import {
   GetSamplerResponse,
   JoinSamplingSessionRequest,
   JoinSamplingSessionResponse,
-  SampleRequestWithoutPrompt,
   SampleResponseJson,
   type SampleResponse,
-  type SamplingParams,
 } from '../wire/sampling.js';
-import { TensorData, type TensorInput } from '../wire/tensor.js';
-import { ValidationError } from '../wire/tinkerError.js';
 import type { Renderer } from '../chat/renderers/Renderer.js';
 import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
 import { Budget } from './Budget.js';
@@ -27,9 +21,10 @@ import { APIResponseValidationError, type TinkerError } from './errors.js';
 import { meaningOf, type Use } from './failure.js';
 import { accept, followUp, type Submission } from './followUp.js';
 import type { Lifecycle } from './Lifecycle.js';
-import { defined, prepare } from './prepare.js';
+import { defined } from './prepare.js';
 import { Progress } from './Progress.js';
 import type { ResultFormat } from './retrieve.js';
+import { bodyText, sampleBody, type SampleBody, type SampleOptions } from './sampleRequest.js';
 import { attachSequenceIds, checkHonoured, padPromptLogprobs } from './sampleChecks.js';
 import { segments } from './restQuery.js';
 import { openSharedSession, toSamplerHandle } from './samplerHandle.js';
@@ -50,29 +45,11 @@ export interface SamplingRetryOptions {
   /** Default true. */
   readonly enabled?: boolean;
 }
+export type { SampleOptions } from './sampleRequest.js';
 export interface SamplingClientOptions {
   readonly retry?: SamplingRetryOptions;
   /** Has the service keep what stable_reinforce needs of each sequence. Default false. */
   readonly recordStabilityInfo?: boolean;
-}
-
-export interface SampleOptions {
-  readonly prompt: ModelInput;
-  /** Default 1. */
-  readonly numSamples?: number;
-  readonly samplingParams?: SamplingParams;
-  /** Default false. */
-  readonly includePromptLogprobs?: boolean;
-  /** The k most likely tokens at every prompt position. Default 0: none. */
-  readonly topkPromptLogprobs?: number;
-  /** The k most likely tokens at every sampled position. Default 0: none. */
-  readonly topkSampleLogprobs?: number;
-  /** Token ids to score at each prompt position after the first: [length − 1, K], −1 for none. */
-  readonly targetPromptLogprobs?: TensorInput;
-  /** Tokens to draw beside the prompt's own at each position. Default 0: none. */
-  readonly promptAltTokensK?: number;
-  /** Score only the last n prompt tokens; needs `includePromptLogprobs`. */
-  readonly promptLogprobsLastN?: number;
 }
 
 export interface FromHandleOptions {
@@ -295,78 +272,4 @@ export class SamplingClient {
     if (!this.#session.connection.config.sampleUseRetrieveFutures) return undefined;
     return (this.#poller ??= new SessionPoller(this.#session.connection, this.samplingSessionId, clone));
   }
-}
-
-/** A checked request; its prompt is written out only when it is sent, since thousands may wait. */
-interface SampleBody {
-  readonly prompt: ModelInput;
-  readonly rest: Json;
-}
-
-const bodyText = ({ prompt, rest }: SampleBody, seqText: string): string =>
-  `${JSON.stringify(rest).slice(0, -1)},"seq_id":${seqText},"prompt":${promptText(prompt)}}`;
-
-/** A prompt is often sampled many times over, so its JSON is kept as long as the prompt is. */
-const promptTexts = new WeakMap<ModelInput, string>();
-function promptText(prompt: ModelInput): string {
-  const known = promptTexts.get(prompt);
-  if (known !== undefined) return known;
-  const chunks = prompt.chunks.map((chunk) =>
-    chunk.type === 'encoded_text'
-      ? `{"tokens":[${chunk.tokens.join(',')}],"type":"encoded_text"}`
-      : JSON.stringify(ModelInputChunk.encode(chunk)),
-  );
-  const text = `{"chunks":[${chunks.join(',')}]}`;
-  promptTexts.set(prompt, text);
-  return text;
-}
-
-/** @throws ValidationError */
-function sampleBody(options: SampleOptions, samplingSessionId: string, recordStabilityInfo: boolean): SampleBody {
-  const {
-    prompt,
-    numSamples,
-    samplingParams = {},
-    includePromptLogprobs = false,
-    targetPromptLogprobs,
-    promptLogprobsLastN,
-    ...rest
-  } = options;
-  if (!(prompt instanceof ModelInput)) throw new ValidationError('prompt must be a ModelInput');
-  const isText = prompt.chunks.every((chunk) => chunk.type === 'encoded_text');
-  const length = isText ? prompt.length : undefined;
-  if (prompt.chunks.length === 0 || length === 0) throw new ValidationError('the prompt is empty');
-  if (promptLogprobsLastN !== undefined) {
-    if (!includePromptLogprobs) throw new ValidationError('promptLogprobsLastN needs includePromptLogprobs');
-    if (length !== undefined && promptLogprobsLastN > length - 1) {
-      throw new ValidationError(
-        `promptLogprobsLastN must be from 1 to ${length - 1} for this prompt, got ${promptLogprobsLastN}`,
-      );
-    }
-  }
-  const { stop, ...params } = samplingParams;
-  const stops = typeof stop === 'string' ? [stop] : stop === undefined ? undefined : [...stop];
-  const request = prepare(SampleRequestWithoutPrompt, {
-    ...rest,
-    numSamples,
-    samplingParams: { ...params, stop: stops as string[] | number[] | undefined },
-    samplingSessionId,
-    promptLogprobs: includePromptLogprobs,
-    targetPromptLogprobs: targetPromptLogprobs === undefined ? undefined : targetTensor(targetPromptLogprobs, length),
-    promptLogprobsLastN,
-    recordStabilityInfo,
-  });
-  return { prompt, rest: request };
-}
-
-function targetTensor(input: TensorInput, length: number | undefined): TensorData {
-  const tensor = TensorData.from(input, 'int64', 'targetPromptLogprobs');
-  if (tensor.dtype !== 'int64' || tensor.shape.length !== 2)
-    throw new ValidationError('targetPromptLogprobs must be int64 and [prompt length − 1, K]');
-  if (length !== undefined && tensor.shape[0] !== length - 1) {
-    throw new ValidationError(
-      `targetPromptLogprobs must have ${length - 1} rows for this prompt, got ${tensor.shape[0] ?? 0}`,
-    );
-  }
-  return tensor;
 }

@@ -1,25 +1,20 @@
 import type * as t from 'io-ts';
-import { concatAll, concatMap, defer, forkJoin, from, map, takeUntil, tap, toArray, type Observable } from 'rxjs';
-import { zstdCompress } from '../transport/system.js';
-import { prepareDatum, type Datum, type PreparedDatum } from '../wire/datum.js';
+import { concatMap, map, takeUntil, tap } from 'rxjs';
+import type { Renderer } from '../chat/renderers/Renderer.js';
+import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
+import type { Datum } from '../wire/datum.js';
 import type { AdamParams, OptimizerParams } from '../wire/optimizer.js';
-import { decodeForwardBackwardOutput } from '../wire/proto/forwardBackwardOutput.js';
-import { checkEncodable, encodeForwardBackwardRequest } from '../wire/proto/forwardBackwardRequest.js';
 import type { Json } from '../wire/record.js';
 import { ValidationError } from '../wire/tinkerError.js';
 import { parseTinkerPath } from '../wire/tinkerPath.js';
 import {
-  ForwardBackwardOutputJson,
-  ForwardBackwardRequestJson,
-  ForwardRequestJson,
   GetInfoRequest,
   GetInfoResponse,
-  LossFnConfig,
-  LossFnType,
   OptimStepRequest,
   OptimStepResponse,
   type ForwardBackwardOutput,
-  type ForwardBackwardRequest,
+  type LossFnConfig,
+  type LossFnType,
 } from '../wire/training.js';
 import {
   LoadWeightsRequest,
@@ -31,13 +26,8 @@ import {
   SaveWeightsRequest,
   SaveWeightsResponse,
 } from '../wire/weights.js';
-import type { Renderer } from '../chat/renderers/Renderer.js';
-import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
 import { rendererOf, tokenizerOf } from './chat.js';
-import { toChunks, type Chunk } from './chunks.js';
-import { combineOutputs } from './combineOutputs.js';
-import type { Call } from './Connection.js';
-import { checkpointConsoleUrl, playgroundUrl, trainingRunConsoleUrl } from './consoleUrls.js';
+import { trainingRunConsoleUrl } from './consoleUrls.js';
 import {
   backwardData,
   checkLossInputs,
@@ -51,14 +41,16 @@ import { APIResponseValidationError } from './errors.js';
 import type { RequestType } from './events.js';
 import { accept, followUp, type Accepted, type Submission } from './followUp.js';
 import type { Lifecycle } from './Lifecycle.js';
+import { PassSender } from './PassSender.js';
 import { defined, prepare } from './prepare.js';
-import { resend } from './resend.js';
 import type { ResultFormat } from './retrieve.js';
 import { SamplingClient, type SamplingClientOptions } from './SamplingClient.js';
-import type { OpenSession } from './Session.js';
-import type { FutureProgress, TinkerFuture } from './TinkerFuture.js';
-import { Turnstile } from './Turnstile.js';
 import type { SamplingSessions } from './samplingSessions.js';
+import { SavedWeights } from './SavedWeights.js';
+import type { OpenSession } from './Session.js';
+import type { TinkerFuture } from './TinkerFuture.js';
+import { checkLoss, checkName, chosenOptimizer, prepareData } from './trainingInput.js';
+import { Turnstile } from './Turnstile.js';
 
 export interface LossOptions {
   readonly lossFnConfig?: LossFnConfig;
@@ -81,25 +73,6 @@ export interface LoadOptions {
   /** A token of the owner, to load weights of somebody else. */
   readonly weightsAccessToken?: string;
 }
-/** Where weights were saved. */
-export class SavedWeights {
-  constructor(readonly path: string) {}
-
-  /** The page of this checkpoint in the hosted service's console. */
-  get consoleUrl(): string {
-    return checkpointConsoleUrl(this.path);
-  }
-  /** The console's playground with this checkpoint. */
-  get playgroundUrl(): string {
-    return playgroundUrl(this.path);
-  }
-}
-
-const FORWARD_BACKWARD: ResultFormat<ForwardBackwardOutput> = {
-  json: ForwardBackwardOutputJson,
-  protobuf: decodeForwardBackwardOutput,
-};
-
 /**
  * One model being trained.
  *
@@ -111,6 +84,7 @@ export class TrainingClient {
   readonly #session: OpenSession;
   readonly #lifecycle: Lifecycle;
   readonly #samplers: SamplingSessions;
+  readonly #passes: PassSender;
   readonly #turns = new Turnstile();
   #lastSeqId = 0;
 
@@ -120,6 +94,7 @@ export class TrainingClient {
     this.#lifecycle = lifecycle;
     this.#samplers = samplers;
     this.modelId = modelId;
+    this.#passes = new PassSender(session, modelId, () => this.#nextSeqId());
   }
 
   /** The page of this training run in the hosted service's console. */
@@ -281,9 +256,9 @@ export class TrainingClient {
       checkLoss(lossFn, options.lossFnConfig);
       const config = options.lossFnConfig && { ...options.lossFnConfig };
       return this.#turns.take(({ release, commit }) =>
-        commit(this.#submit(requestType, prepared, lossFn, config, progress), this.#abandoned).pipe(
+        commit(this.#passes.submit(requestType, prepared, lossFn, config, progress), this.#abandoned).pipe(
           tap(release),
-          concatMap((accepted) => this.#results(accepted)),
+          concatMap((accepted) => this.#passes.results(accepted)),
         ),
       );
     });
@@ -298,9 +273,9 @@ export class TrainingClient {
       checkLossInputs(handle, prepared);
       const config = { loss_id: handle.lossId };
       return this.#turns.take(({ release, commit }) =>
-        commit(this.#submit('ForwardBackward', prepared, 'custom', config, progress), this.#abandoned).pipe(
+        commit(this.#passes.submit('ForwardBackward', prepared, 'custom', config, progress), this.#abandoned).pipe(
           tap(release),
-          concatMap((accepted) => this.#results(accepted)),
+          concatMap((accepted) => this.#passes.results(accepted)),
         ),
       );
     });
@@ -311,15 +286,15 @@ export class TrainingClient {
       const prepared = prepareData(data);
       const targets = forwardData(prepared);
       return this.#turns.take(({ release, commit }) =>
-        commit(this.#submit('Forward', targets, 'cross_entropy', undefined, progress), this.#abandoned).pipe(
-          concatMap((accepted) => this.#results(accepted)),
+        commit(this.#passes.submit('Forward', targets, 'cross_entropy', undefined, progress), this.#abandoned).pipe(
+          concatMap((accepted) => this.#passes.results(accepted)),
           concatMap((forward) => {
             const result = runCustomLoss(loss, prepared, forward);
             const weighted = backwardData(prepared, forward, result);
-            const backward = this.#submit('ForwardBackward', weighted, 'cross_entropy', undefined, progress);
+            const backward = this.#passes.submit('ForwardBackward', weighted, 'cross_entropy', undefined, progress);
             return commit(backward, this.#abandoned).pipe(
               tap(release),
-              concatMap((accepted) => this.#results(accepted)),
+              concatMap((accepted) => this.#passes.results(accepted)),
               map((output) => withCustomMetrics(output, result)),
             );
           }),
@@ -336,87 +311,6 @@ export class TrainingClient {
       this.#events.emit({ type: 'request-abandoned', requestType, requestId, target, cancelled: false });
     }
   };
-
-  /** Sends the data, in as many requests as it needs, and emits when the last one is accepted. */
-  #submit(
-    requestType: 'Forward' | 'ForwardBackward',
-    data: readonly PreparedDatum[],
-    lossFn: string,
-    lossFnConfig: LossFnConfig | undefined,
-    progress: FutureProgress,
-  ): Observable<Accepted[]> {
-    return defer(() => {
-      if (!this.#session.wireFormat.byArrival) checkEncodable(data);
-      const { fwdbwdMaxChunkLen, fwdbwdMaxChunkBytesCount, parallelFwdbwdChunks } = this.#session.connection.config;
-      const chunks = toChunks(data, { maxLength: fwdbwdMaxChunkLen, maxBytes: fwdbwdMaxChunkBytesCount });
-      const sends = chunks.map((chunk) =>
-        this.#sendChunk(requestType, chunk, this.#nextSeqId(), lossFn, lossFnConfig, progress),
-      );
-      const [first, ...rest] = sends;
-      if (first === undefined || rest.length === 0 || !parallelFwdbwdChunks || this.#session.wireFormat.byArrival) {
-        return from(sends).pipe(concatAll(), toArray());
-      }
-      // The server starts when the first chunk arrives: by then the others should be there.
-      return forkJoin(rest).pipe(concatMap((others) => first.pipe(map((accepted) => [accepted, ...others]))));
-    }).pipe(takeUntil(this.#session.connection.closing));
-  }
-
-  #sendChunk(
-    requestType: 'Forward' | 'ForwardBackward',
-    { data, bytes }: Chunk,
-    seqId: number,
-    lossFn: string,
-    lossFnConfig: LossFnConfig | undefined,
-    progress: FutureProgress,
-  ): Observable<Accepted> {
-    const { connection, trainingBytes, wireFormat } = this.#session;
-    const forwardOnly = requestType === 'Forward';
-    const request: ForwardBackwardRequest = {
-      modelId: this.modelId,
-      seqId,
-      data,
-      lossFn,
-      forwardOnly,
-      ...(lossFnConfig === undefined ? {} : { lossFnConfig }),
-    };
-    return trainingBytes.hold(bytes, () => {
-      const submission: Submission = {
-        requestType,
-        target: this.modelId,
-        seqId,
-        bytes,
-        startedMs: connection.scheduler.now(),
-      };
-      // Made once, sent as often as it takes: a retry is the same bytes under the same key.
-      const protobuf = lazy(() => this.#protobufCall(request));
-      const json = lazy((): Call => ({
-        path: forwardOnly ? 'forward' : 'forward_backward',
-        lane: 'training',
-        json: forwardBackwardJson(request),
-      }));
-      const [protobufKey, jsonKey] = [connection.uuid(), connection.uuid()];
-      const response = wireFormat
-        .send(
-          () => connection.attempt(protobuf(), protobufKey),
-          () => connection.attempt(json(), jsonKey),
-        )
-        .pipe(resend(connection, 'forward_backward'));
-      return accept(this.#session, submission, response, progress);
-    });
-  }
-
-  #protobufCall(request: ForwardBackwardRequest): Call {
-    const bytes = encodeForwardBackwardRequest(request);
-    const compress = this.#session.connection.config.protoCompressFwdbwd ? zstdCompress : undefined;
-    const call = { path: 'forward_backward', lane: 'training' } as const;
-    return compress === undefined
-      ? { ...call, protobuf: bytes }
-      : { ...call, protobuf: compress(bytes), headers: { 'content-encoding': 'zstd' } };
-  }
-
-  #results(accepted: readonly Accepted[]): Observable<ForwardBackwardOutput> {
-    return forkJoin(accepted.map((one) => followUp(this.#session, one, FORWARD_BACKWARD))).pipe(map(combineOutputs));
-  }
 
   #save<A extends { readonly path?: string }>(
     requestType: RequestType,
@@ -499,58 +393,4 @@ function withoutTokenizerSuffix(info: GetInfoResponse): GetInfoResponse {
   const { tokenizerId } = info.modelData;
   if (tokenizerId === undefined) return info;
   return { ...info, modelData: { ...info.modelData, tokenizerId: tokenizerId.split(':')[0]! } };
-}
-
-function chosenOptimizer(
-  params: AdamParams | OptimizerParams,
-): { readonly adamParams: AdamParams } | { readonly optimizerParams: OptimizerParams } {
-  if (typeof params !== 'object' || params === null)
-    throw new ValidationError('optimizer parameters must be an object');
-  return 'type' in params ? { optimizerParams: params } : { adamParams: params };
-}
-
-const lazy = <A>(make: () => A): (() => A) => {
-  let made: { readonly value: A } | undefined;
-  return () => (made ??= { value: make() }).value;
-};
-
-function prepareData(data: readonly Datum[]): PreparedDatum[] {
-  if (!Array.isArray(data)) throw new ValidationError('data must be a list of datums');
-  if (data.length === 0) throw new ValidationError('data is empty: a pass needs at least one datum');
-  return data.map((datum: Datum, index) => prepareDatum(datum, index));
-}
-
-function checkLoss(lossFn: string, config: LossFnConfig | undefined): void {
-  if (!LossFnType.is(lossFn))
-    throw new ValidationError(`unknown loss ${JSON.stringify(lossFn)}: expected ${LossFnType.name}`);
-  if (config !== undefined && !LossFnConfig.is(config))
-    throw new ValidationError('lossFnConfig must hold finite numbers or strings');
-}
-
-function checkName(name: string): string {
-  if (typeof name !== 'string' || name === '') throw new ValidationError('a checkpoint needs a name');
-  return name;
-}
-
-/** SkyRL reads a tensor's values and nothing else: it would take sparse ones for a shorter row. */
-const withDenseTensors = (datum: PreparedDatum): PreparedDatum => ({
-  ...datum,
-  lossFnInputs: Object.fromEntries(
-    Object.entries(datum.lossFnInputs).map(([name, tensor]) => [name, tensor.toDense()]),
-  ),
-});
-
-/** The same pass as JSON: servers that take no protobuf have an endpoint of its own for the forward pass. */
-function forwardBackwardJson({
-  modelId,
-  seqId,
-  data,
-  lossFn,
-  lossFnConfig,
-  forwardOnly,
-}: ForwardBackwardRequest): Json {
-  const input = defined({ data: data.map(withDenseTensors), lossFn: lossFn as LossFnType, lossFnConfig });
-  return forwardOnly
-    ? prepare(ForwardRequestJson, { modelId, seqId, forwardInput: input })
-    : prepare(ForwardBackwardRequestJson, { modelId, seqId, forwardBackwardInput: input });
 }

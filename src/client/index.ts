@@ -22,17 +22,12 @@ export {
   type SamplingRetryOptions,
 } from './SamplingClient.js';
 export type { SamplerSource } from './samplingSessions.js';
-export {
-  ServiceClient,
-  type CloseOptions,
-  type CreateLoraTrainingClientOptions,
-  type CustomLossDefinition,
-  type FromStateOptions,
-  type ServiceClientOptions,
-} from './ServiceClient.js';
+export { ServiceClient, type CloseOptions, type ServiceClientOptions } from './ServiceClient.js';
+export type { CustomLossDefinition } from './CustomLosses.js';
+export { SavedWeights } from './SavedWeights.js';
+export type { CreateLoraTrainingClientOptions, FromStateOptions } from './TrainingModels.js';
 export { TinkerFuture, type FutureProgress } from './TinkerFuture.js';
 export {
-  SavedWeights,
   TrainingClient,
   type LoadOptions,
   type LossOptions,

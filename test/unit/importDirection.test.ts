@@ -11,7 +11,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   transport: ['wire'],
   chat: ['wire'],
   client: ['wire', 'transport', 'chat'],
-  operators: ['wire', 'client', 'chat'],
+  // Operators, sources and sinks stand beside each other.
+  operators: ['wire', 'client', 'chat', 'sources'],
   sources: ['wire', 'client', 'chat', 'operators'],
   sinks: ['wire', 'client', 'operators', 'sources'],
   testing: ['wire', 'transport', 'client'],

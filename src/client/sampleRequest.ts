@@ -1,0 +1,104 @@
+import { ModelInputChunk } from '../wire/chunk.js';
+import { ModelInput } from '../wire/modelInput.js';
+import type { Json } from '../wire/record.js';
+import { SampleRequestWithoutPrompt, type SamplingParams } from '../wire/sampling.js';
+import { TensorData, type TensorInput } from '../wire/tensor.js';
+import { ValidationError } from '../wire/tinkerError.js';
+import { prepare } from './prepare.js';
+
+export interface SampleOptions {
+  readonly prompt: ModelInput;
+  /** Default 1. */
+  readonly numSamples?: number;
+  readonly samplingParams?: SamplingParams;
+  /** Default false. */
+  readonly includePromptLogprobs?: boolean;
+  /** The k most likely tokens at every prompt position. Default 0: none. */
+  readonly topkPromptLogprobs?: number;
+  /** The k most likely tokens at every sampled position. Default 0: none. */
+  readonly topkSampleLogprobs?: number;
+  /** Token ids to score at each prompt position after the first: [length − 1, K], −1 for none. */
+  readonly targetPromptLogprobs?: TensorInput;
+  /** Tokens to draw beside the prompt's own at each position. Default 0: none. */
+  readonly promptAltTokensK?: number;
+  /** Score only the last n prompt tokens; needs `includePromptLogprobs`. */
+  readonly promptLogprobsLastN?: number;
+}
+
+/** A checked request; its prompt is written out only when it is sent, since thousands may wait. */
+export interface SampleBody {
+  readonly prompt: ModelInput;
+  readonly rest: Json;
+}
+
+export const bodyText = ({ prompt, rest }: SampleBody, seqText: string): string =>
+  `${JSON.stringify(rest).slice(0, -1)},"seq_id":${seqText},"prompt":${promptText(prompt)}}`;
+
+/** A prompt is often sampled many times over, so its JSON is kept as long as the prompt is. */
+const promptTexts = new WeakMap<ModelInput, string>();
+function promptText(prompt: ModelInput): string {
+  const known = promptTexts.get(prompt);
+  if (known !== undefined) return known;
+  const chunks = prompt.chunks.map((chunk) =>
+    chunk.type === 'encoded_text'
+      ? `{"tokens":[${chunk.tokens.join(',')}],"type":"encoded_text"}`
+      : JSON.stringify(ModelInputChunk.encode(chunk)),
+  );
+  const text = `{"chunks":[${chunks.join(',')}]}`;
+  promptTexts.set(prompt, text);
+  return text;
+}
+
+/** Checks what a caller asks for. @throws ValidationError */
+export function sampleBody(
+  options: SampleOptions,
+  samplingSessionId: string,
+  recordStabilityInfo: boolean,
+): SampleBody {
+  const {
+    prompt,
+    numSamples,
+    samplingParams = {},
+    includePromptLogprobs = false,
+    targetPromptLogprobs,
+    promptLogprobsLastN,
+    ...rest
+  } = options;
+  if (!(prompt instanceof ModelInput)) throw new ValidationError('prompt must be a ModelInput');
+  const isText = prompt.chunks.every((chunk) => chunk.type === 'encoded_text');
+  const length = isText ? prompt.length : undefined;
+  if (prompt.chunks.length === 0 || length === 0) throw new ValidationError('the prompt is empty');
+  if (promptLogprobsLastN !== undefined) {
+    if (!includePromptLogprobs) throw new ValidationError('promptLogprobsLastN needs includePromptLogprobs');
+    if (length !== undefined && promptLogprobsLastN > length - 1) {
+      throw new ValidationError(
+        `promptLogprobsLastN must be from 1 to ${length - 1} for this prompt, got ${promptLogprobsLastN}`,
+      );
+    }
+  }
+  const { stop, ...params } = samplingParams;
+  const stops = typeof stop === 'string' ? [stop] : stop === undefined ? undefined : [...stop];
+  const request = prepare(SampleRequestWithoutPrompt, {
+    ...rest,
+    numSamples,
+    samplingParams: { ...params, stop: stops as string[] | number[] | undefined },
+    samplingSessionId,
+    promptLogprobs: includePromptLogprobs,
+    targetPromptLogprobs: targetPromptLogprobs === undefined ? undefined : targetTensor(targetPromptLogprobs, length),
+    promptLogprobsLastN,
+    recordStabilityInfo,
+  });
+  return { prompt, rest: request };
+}
+
+function targetTensor(input: TensorInput, length: number | undefined): TensorData {
+  const tensor = TensorData.from(input, 'int64', 'targetPromptLogprobs');
+  if (tensor.dtype !== 'int64' || tensor.shape.length !== 2)
+    throw new ValidationError('targetPromptLogprobs must be int64 and [prompt length − 1, K]');
+  if (length !== undefined && tensor.shape[0] !== length - 1) {
+    throw new ValidationError(
+      `targetPromptLogprobs must have ${length - 1} rows for this prompt, got ${tensor.shape[0] ?? 0}`,
+    );
+  }
+  return tensor;
+}
