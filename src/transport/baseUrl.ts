@@ -20,7 +20,10 @@ export function resolveBaseUrl(argument: string | undefined, environment: string
   const text = [argument, environment, DEFAULT_BASE_URL].find(
     (candidate) => candidate !== undefined && candidate !== '',
   )!;
-  if (!URL.canParse(text)) throw new ValidationError(`the base URL is not a URL: ${JSON.stringify(text)}`);
+  if (!URL.canParse(text)) {
+    const shown = text.replace(/\/\/.*@/, '//[redacted]@');
+    throw new ValidationError(`the base URL is not a URL: ${JSON.stringify(shown)}`);
+  }
   const url = new URL(text);
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
     throw new ValidationError(`the base URL must start with http:// or https://, got ${url.protocol}//`);
