@@ -1,17 +1,19 @@
 import { isLeft } from 'fp-ts/lib/Either.js';
-import { lastValueFrom, map, takeUntil, tap } from 'rxjs';
+import { lastValueFrom, map, NEVER, takeUntil, tap } from 'rxjs';
 import type { Renderer } from '../../chat/renderers/Renderer.js';
 import type { Tokenizer } from '../../chat/tokenizer/Tokenizer.js';
-import type { SampleOptions } from '../../client/SamplingClient.js';
+import type { SampleOptions } from '../../client/index.js';
 import { ModelInput } from '../../wire/modelInput.js';
 import type { SampleResponse } from '../../wire/sampling.js';
 import { openSampler } from '../openSampler.js';
 import { INTERRUPTED, note, type Context } from '../context.js';
 import { withService } from '../clients.js';
 import { explain } from '../explain.js';
+import { count } from '../format.js';
 import { readPrompts, type Prompt } from '../readPrompts.js';
 import { styleFor } from '../style.js';
 import { safeText } from '../textWidth.js';
+import { waitFor } from '../waitFor.js';
 
 export interface SampleCommandOptions {
   readonly model: string;
@@ -46,34 +48,29 @@ export default async function sample(
   const prompts = readPrompts(context, { ...options, words });
   await withService(context, async (service) => {
     const { sampleFrom } = await import('../../operators/index.js');
-    const { progressBar } = await import('../../sinks/index.js');
     const { sampler, renderer } = await openSampler(context, service, options);
-    // Drawn only where it cannot run into the results.
-    const bar = context.stderr.isTTY === true && context.stdout.isTTY !== true;
-    await lastValueFrom(
-      prompts.pipe(
-        map((prompt, index): Asked => ({ ...prompt, index })),
-        sampleFrom(sampler, {
-          request: (asked: Asked) => requestFor(asked, options, renderer),
-          concurrency: options.concurrency,
-          settle: true,
-        }),
-        tap((result) => {
-          if (isLeft(result)) {
-            failures++;
-            note(context, `Error: prompt ${result.left.item.index + 1}: ${explain(result.left.error).message}`);
-          } else {
-            finished++;
-            print(context, options, renderer, result.right.item, result.right.response);
-          }
-        }),
-        bar
-          ? progressBar({ label: 'sample', unit: 'prompt', stream: context.stderr, events$: service.events$ })
-          : map((result) => result),
-        takeUntil(context.interrupted$.pipe(tap(() => (interrupted = true)))),
-      ),
-      { defaultValue: undefined },
+    const results = prompts.pipe(
+      map((prompt, index): Asked => ({ ...prompt, index })),
+      sampleFrom(sampler, {
+        request: (asked: Asked) => requestFor(asked, options, renderer),
+        concurrency: options.concurrency,
+        settle: true,
+      }),
+      tap((result) => {
+        if (isLeft(result)) {
+          failures++;
+          note(context, `Error: prompt ${result.left.item.index + 1}: ${explain(result.left.error).message}`);
+        } else {
+          finished++;
+          print(context, options, renderer, result.right.item, result.right.response);
+        }
+      }),
+      takeUntil(context.interrupted$.pipe(tap(() => (interrupted = true)))),
     );
+    // The stream itself listens for Ctrl-C: what is under way is cancelled, not failed.
+    const quiet = { ...context, interrupted$: NEVER };
+    const done = lastValueFrom(results, { defaultValue: undefined });
+    await waitFor(quiet, () => `sampling: ${count(finished, 'prompt')} done`, done, service.events$);
     if (interrupted) await service.destroy();
   });
   if (interrupted) {
@@ -106,7 +103,9 @@ function print(
   prompt: Asked,
   { sequences }: SampleResponse,
 ): void {
-  const { stdout } = context;
+  const { stdout, stderr } = context;
+  // Where both are one terminal, the progress line has to make room.
+  if (stderr.isTTY === true) stderr.write('\r\u001b[K');
   const texts = sequences.map(({ tokens }) => replyOf(prompt, renderer, tokens));
   if (context.format === 'json') {
     const samples = sequences.map((sequence, place) => ({

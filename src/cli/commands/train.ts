@@ -1,5 +1,7 @@
-import { lastValueFrom, ReplaySubject, takeUntil, firstValueFrom, tap } from 'rxjs';
+import { basename } from 'node:path';
+import { identity, lastValueFrom, ReplaySubject, takeUntil, firstValueFrom, tap } from 'rxjs';
 import type { ServiceClient, TrainingClient } from '../../client/index.js';
+import type { Dashboard } from '../../dashboard/index.js';
 import type { Step } from '../../operators/step.js';
 import type { Checkpoint } from '../../operators/trainingBatch.js';
 import type { ResumePoint } from '../../sources/resumeFrom.js';
@@ -76,10 +78,12 @@ async function runSteps(
       note(context, 'Finishing the steps under way and saving a checkpoint; Ctrl-C again stops at once.');
     (presses === 1 ? stop$ : abort$).next();
   });
+  const dashboard = plan.dashboard === undefined ? undefined : await openDashboard(context, service, plan.dashboard);
   const steps = await trainingSteps({ config, learningRate, totalSteps, trainer, renderer, resume, stop$ });
   try {
     await lastValueFrom(
       steps.pipe(
+        dashboard?.showSteps(basename(folder)) ?? identity,
         metricsLog(folder, { config: { ...config, learningRate } }),
         progressBar({ total: totalSteps, events$: service.events$, stream: context.stderr }),
         tap((step) => {
@@ -92,9 +96,17 @@ async function runSteps(
     );
   } finally {
     listening.unsubscribe();
+    await dashboard?.close();
   }
   if (presses > 1) await service.destroy();
   return { last, checkpoint, interrupted: presses > 0 && (last?.index ?? -1) + 1 < totalSteps };
+}
+
+async function openDashboard(context: Context, service: ServiceClient, port: number | true): Promise<Dashboard> {
+  const { serveDashboard } = await import('../../dashboard/index.js');
+  const dashboard = await serveDashboard({ service }, { port: port === true ? 0 : port });
+  note(context, `Dashboard: ${dashboard.url}`);
+  return dashboard;
 }
 
 function openTrainer(

@@ -55,6 +55,7 @@ export function declareWork(program: Command, declaration: Declaration): void {
     .option('--checkpoint-every <steps>', 'save so often (default: 20); always at the end', integer(1))
     .option('--checkpoint-ttl <seconds>', 'let the service drop checkpoints after this long', integer(3600))
     .option('--ahead <n>', 'steps to submit ahead of results (default: 1)', integer(0))
+    .option('--dashboard [port]', 'show the run in the browser while it goes on', integer(0))
     .option('--skip-bad-rows', 'skip rows that are no conversations instead of failing')
     .action(lazily(declaration, () => import('../commands/train.js')));
 
@@ -89,4 +90,12 @@ export function declareWork(program: Command, declaration: Declaration): void {
     .option('--top-p <p>', 'nucleus sampling', number(0), 1)
     .option('--renderer <name>', "how conversations are written (default: the model's)")
     .action(lazily(declaration, () => import('../commands/chat.js')));
+
+  program
+    .command('dashboard')
+    .description('Show logged runs in the browser, live or afterwards, until Ctrl-C')
+    .requiredOption('--log <folder>', 'folder of a run, or of several runs (may be repeated)', several)
+    .option('--port <port>', 'port to listen on, 0 for any free one', integer(0), 0)
+    .option('--host <address>', 'address to listen on (default: this machine only)')
+    .action(lazily(declaration, () => import('../commands/dashboard.js')));
 }

@@ -30,6 +30,8 @@ export interface TrainConfig {
 export type TrainCommandOptions = Partial<Omit<TrainConfig, 'data'>> & {
   readonly log?: string;
   readonly resume?: string;
+  /** A port, or true for any free one. */
+  readonly dashboard?: number | true;
 };
 
 const DEFAULTS = {
@@ -55,6 +57,7 @@ export interface TrainPlan {
   readonly config: TrainConfig;
   readonly folder: string;
   readonly resumed: boolean;
+  readonly dashboard: number | true | undefined;
 }
 
 /** The run that a command line asks for: a new one, or one to go on with. */
@@ -66,7 +69,8 @@ export async function planRun(
   const given = Object.fromEntries(
     KEYS.filter((key) => key in options).map((key) => [key, (options as Record<string, unknown>)[key]]),
   ) as Partial<TrainConfig>;
-  if (options.resume !== undefined) return resumePlan(options.resume, given, data);
+  const { dashboard } = options;
+  if (options.resume !== undefined) return { ...(await resumePlan(options.resume, given, data)), dashboard };
   if (data === undefined) throw usage('No data', 'Give a file of conversations, or --resume <folder>.');
   if (!existsSync(data)) throw new CliError(`${data}: no such file`);
   if ((given.model === undefined) === (given.from === undefined))
@@ -79,10 +83,14 @@ export async function planRun(
     throw new CliError(`${folder} holds a run already`, {
       details: `Go on with it: tinker-rx train --resume ${shellWord(folder)}\nOr choose another folder with --log.`,
     });
-  return { config: { ...DEFAULTS, ...given, data: resolve(data) }, folder, resumed: false };
+  return { config: { ...DEFAULTS, ...given, data: resolve(data) }, folder, resumed: false, dashboard };
 }
 
-async function resumePlan(folder: string, given: Partial<TrainConfig>, data: string | undefined): Promise<TrainPlan> {
+async function resumePlan(
+  folder: string,
+  given: Partial<TrainConfig>,
+  data: string | undefined,
+): Promise<Omit<TrainPlan, 'dashboard'>> {
   const fixed = Object.keys(given).filter((key) => !(MAY_CHANGE as readonly string[]).includes(key));
   if (data !== undefined || fixed.length > 0)
     throw usage(

@@ -1,0 +1,24 @@
+import { existsSync } from 'node:fs';
+import { firstValueFrom } from 'rxjs';
+import { CliError } from '../CliError.js';
+import { note, type Context } from '../context.js';
+import { printJson } from '../print.js';
+
+export interface DashboardCommandOptions {
+  readonly log: readonly string[];
+  readonly port: number;
+  readonly host?: string;
+}
+
+/** Serves the page over logged runs, as they are and as they grow, until it is interrupted. */
+export default async function dashboard(context: Context, { log, port, host }: DashboardCommandOptions): Promise<void> {
+  for (const folder of log) if (!existsSync(folder)) throw new CliError(`${folder}: no such folder`);
+  const { serveDashboard } = await import('../../dashboard/index.js');
+  const interrupted = firstValueFrom(context.interrupted$);
+  const served = await serveDashboard({ log }, { port, ...(host === undefined ? {} : { host }) });
+  if (context.format === 'json') printJson(context, { url: served.url });
+  else context.stdout.write(`${served.url}\n`);
+  note(context, 'Open this address in a browser; whoever has it sees the page. Ctrl-C ends it.');
+  await interrupted;
+  await served.close();
+}
