@@ -63,7 +63,9 @@ export class RestClient extends RestCaller {
     path: string,
     { accessScope = 'owned' }: { readonly accessScope?: AccessScope } = {},
   ): TinkerFuture<TrainingRun> {
-    return this.#trainingRun('get_training_run_by_tinker_path', parseTinkerPath(path).trainingRunId, accessScope);
+    return this.start(() =>
+      this.#trainingRun('get_training_run_by_tinker_path', parseTinkerPath(path).trainingRunId, accessScope),
+    );
   }
 
   listTrainingRuns({

@@ -1,6 +1,7 @@
 import type { ForwardBackwardOutput } from '../wire/training.js';
 
 type Reduce = (values: readonly number[], weights: readonly number[]) => number;
+type MayReduce = (values: readonly number[], weights: readonly number[]) => number | undefined;
 
 const sum: Reduce = (values) => values.reduce((total, value) => total + value, 0);
 const max: Reduce = (values) => values.reduce((largest, value) => Math.max(largest, value), -Infinity);
@@ -9,10 +10,12 @@ const mean: Reduce = (values, weights) =>
   values.reduce((total, value, index) => total + value * weights[index]!, 0) /
   weights.reduce((total, weight) => total + weight, 0);
 /** Sums 64-bit hashes, which a double holds only roughly: exact for what the double says. */
-const hash2: Reduce = (values) =>
-  Number(values.reduce((total, value) => BigInt.asUintN(64, total + BigInt(Math.trunc(value))), 0n));
+const hash2: MayReduce = (values) =>
+  values.every(Number.isFinite)
+    ? Number(values.reduce((total, value) => BigInt.asUintN(64, total + BigInt(Math.trunc(value))), 0n))
+    : undefined;
 
-const REDUCERS: Readonly<Record<string, Reduce>> = {
+const REDUCERS: Readonly<Record<string, MayReduce>> = {
   mean,
   sum,
   min,
@@ -41,8 +44,8 @@ export function combineOutputs(outputs: readonly ForwardBackwardOutput[]): Forwa
         metrics[index === 0 ? key : `${key}_${index}`] = value;
       });
     } else {
-      const reduce = REDUCERS[reduction];
-      if (reduce !== undefined) metrics[key] = reduce(values, weights);
+      const reduced = REDUCERS[reduction]?.(values, weights);
+      if (reduced !== undefined) metrics[key] = reduced;
     }
   }
   return {

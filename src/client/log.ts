@@ -4,6 +4,8 @@ import type { TinkerEvent } from './events.js';
 export type LogLevel = 'silent' | 'error' | 'warning' | 'info' | 'debug';
 const LEVELS: readonly LogLevel[] = ['silent', 'error', 'warning', 'info', 'debug'];
 const SAME_EVERY_MS = 60_000;
+/** Lines name requests, so there is no end of different ones. */
+const MOST_REMEMBERED = 1000;
 
 /** Prints events on stderr, one line each; the same line at most once a minute. */
 export function logTo(
@@ -18,6 +20,7 @@ export function logTo(
     const entry = describe(event);
     if (entry === undefined || LEVELS.indexOf(entry.level) > LEVELS.indexOf(level)) return;
     if (event.atMs - (last.get(entry.text) ?? -Infinity) < SAME_EVERY_MS) return;
+    if (last.size >= MOST_REMEMBERED) last.clear();
     last.set(entry.text, event.atMs);
     print(`tinker-rx ${entry.level}: ${entry.text}`);
   });
