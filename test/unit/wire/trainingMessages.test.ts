@@ -54,7 +54,7 @@ describe('optimizers', () => {
     ).toStrictEqual(other);
   });
   it('that are malformed do not pass as others', () => {
-    expect(() => prepare(OptimStepRequest, { modelId: 'm', optimizerParams: { type: 'dimuon' } as never })).toThrow(
+    expect(() => prepare(OptimStepRequest, { modelId: 'm', optimizerParams: { type: 'dimuon' } })).toThrow(
       'OptimStepRequest.optimizerParams: expected OptimizerParams',
     );
   });

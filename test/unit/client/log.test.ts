@@ -1,0 +1,79 @@
+import { Subject } from 'rxjs';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { RateLimitError, describeEvent, logTo, type LogLevel, type TinkerEvent } from 'tinker-rx';
+
+const error = new RateLimitError('POST /x: 429 slow', { status: 429, headers: {}, body: '' });
+const work = { requestType: 'Sample', requestId: 'r', target: 's' } as const;
+const EVENTS: readonly TinkerEvent[] = [
+  { type: 'session-created', sessionId: 's', atMs: 0 },
+  { type: 'session-message', level: 'error', message: 'upgrade now', atMs: 0 },
+  { type: 'heartbeat-missed', sessionId: 's', silentMs: 130_000, reason: 'down', atMs: 0 },
+  { type: 'deprecation-noted', level: 'warning', note: 'old call', path: 'x', atMs: 0 },
+  { type: 'queue-state', ...work, state: 'paused_capacity', reason: undefined, waitedMs: 1, atMs: 0 },
+  { type: 'queue-state', ...work, state: 'active', reason: undefined, waitedMs: 1, atMs: 0 },
+  { type: 'billing-paused', pausedMs: 0, message: 'no credit', atMs: 0 },
+  { type: 'request-retry', path: 'x', attempt: 1, delayMs: 1000, error, atMs: 0 },
+  { type: 'request-abandoned', requestType: 'OptimStep', requestId: 'r', target: 'm', cancelled: false, atMs: 0 },
+  { type: 'step-end', target: 'm', seqId: 1, metrics: {}, atMs: 0 },
+];
+
+function printed(level: LogLevel | undefined, events: readonly TinkerEvent[] = EVENTS): string[] {
+  const source = new Subject<TinkerEvent>();
+  const lines: string[] = [];
+  logTo(source, level, (line) => lines.push(line));
+  for (const event of events) source.next(event);
+  return lines;
+}
+afterEach(() => vi.unstubAllEnvs());
+
+describe('the log', () => {
+  it('has by default what the service asks to be shown, and what needs somebody to act', () => {
+    expect(printed(undefined)).toEqual([
+      'tinker-rx error: upgrade now',
+      'tinker-rx warning: no heartbeat of session s got through lately (down); if this goes on, the service ends the session',
+      'tinker-rx warning: old call',
+      'tinker-rx warning: s is paused (paused_capacity): the service is short of capacity, please wait',
+      'tinker-rx warning: paused for billing: no credit',
+      'tinker-rx warning: nobody waits for OptimStep r any more: it was sent, still runs and is billed',
+    ]);
+  });
+
+  it('has more or less at other levels', () => {
+    expect(printed('silent')).toEqual([]);
+    expect(printed('error')).toHaveLength(1);
+    expect(printed('info')).toHaveLength(8);
+    expect(printed('debug')).toHaveLength(9);
+    expect(printed('info')).toContain('tinker-rx info: x again in 1000 ms: POST /x: 429 slow');
+  });
+
+  it.each([
+    ['debug', 9],
+    ['INFO', 8],
+    ['warn', 6],
+    ['nonsense', 6],
+    ['silent', 0],
+  ])('takes its level from TINKER_LOG=%s', (value, count) => {
+    vi.stubEnv('TINKER_LOG', value);
+    expect(printed(undefined)).toHaveLength(count);
+  });
+
+  it('says the same thing once a minute', () => {
+    const at = (atMs: number): TinkerEvent => ({ type: 'session-message', level: 'error', message: 'again', atMs });
+    expect(printed('error', [at(0), at(59_999), at(60_000), at(119_999), at(120_000)])).toHaveLength(3);
+  });
+
+  it('does not remember what it said for ever', () => {
+    const source = new Subject<TinkerEvent>();
+    let lines = 0;
+    logTo(source, 'error', () => lines++);
+    const say = (message: string) => source.next({ type: 'session-message', level: 'error', message, atMs: 0 });
+    say('first');
+    for (let index = 0; index < 1000; index++) say(String(index));
+    say('first');
+    expect(lines).toBe(1002);
+  });
+
+  it('leaves to machines what only machines read', () => {
+    expect(describeEvent(EVENTS.at(-1)!)).toBeUndefined();
+  });
+});
