@@ -58,14 +58,12 @@ describe('a run of 100,000 steps and 10,000 samples', () => {
     writeFileSync(join(log, 'samples.jsonl'), Array.from({ length: SAMPLES }, (_, id) => sampleLine(id)).join(''));
     browser = await launch();
     dashboard = await serveDashboard({ log: folder }, { title: 'long run' });
-    // The first page is only to see that the server has read the log; it also warms nothing of the second's.
+    // The first page is only to see that the server has read the log.
     const first = await open(browser, dashboard.url);
     await whenThere(first);
     await first.page.context().close();
-    const startMs = Date.now();
     opened = await open(browser, dashboard.url);
-    await whenThere(opened);
-    loadMs = Date.now() - startMs;
+    loadMs = await whenThere(opened);
   });
   afterAll(async () => {
     await browser.close();
@@ -73,19 +71,22 @@ describe('a run of 100,000 steps and 10,000 samples', () => {
     rmSync(folder, { recursive: true });
   });
 
-  const whenThere = async ({ page }: Opened): Promise<void> => {
-    await page.waitForFunction(
+  /** Waits until everything is on the page; the milliseconds since it was navigated to, by its own clock. */
+  const whenThere = async ({ page }: Opened): Promise<number> => {
+    const there = await page.waitForFunction(
       (last) =>
         document.querySelector('[data-tile="Step"] dd')?.textContent === last &&
         document.querySelector('[data-chart="Loss"] canvas') !== null &&
-        document.querySelector('#sample-count')?.textContent?.endsWith('of 10,000') === true,
+        document.querySelector('#sample-count')?.textContent?.endsWith('of 10,000') === true &&
+        performance.now(),
       (STEPS - 1).toLocaleString('en-US'),
       { timeout: 60_000 },
     );
+    return Number(await there.jsonValue());
   };
 
   it('loads in under two seconds', () => {
-    console.log(`100,000 steps and 10,000 samples on the page after ${loadMs} ms`);
+    console.log(`100,000 steps and 10,000 samples on the page after ${loadMs.toFixed(0)} ms`);
     expect(loadMs).toBeLessThan(2000);
   });
 

@@ -22,7 +22,7 @@ interface Journaled {
 const JOURNAL = 20_000;
 const FLUSH_MS = 100;
 const KEEP_ALIVE_MS = 15_000;
-const CHANGES_A_MESSAGE = 500;
+const CHANGES_A_MESSAGE = 50;
 const MAX_WAITING_BYTES = 128 * 1024 * 1024;
 
 /**

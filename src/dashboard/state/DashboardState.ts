@@ -1,11 +1,11 @@
 import type { Checkpoint } from '../../operators/trainingBatch.js';
 import type { Change, DashboardMessage, DashboardSample, RunStatus } from './changes.js';
-import { columnsOf, rowsOf } from './columns.js';
+import { columnsOf } from './columns.js';
 import { EventState } from './EventState.js';
 import { Ring } from './Ring.js';
 import { Series } from './Series.js';
 
-const ROWS_A_CHANGE = 2000;
+const ROWS_A_CHANGE = 500;
 
 /** One run: its curves, and what was saved of it. */
 export class RunState {
@@ -60,8 +60,7 @@ export class DashboardState {
         return;
       }
       case 'steps': {
-        const { series } = this.#run(change.run);
-        for (const row of rowsOf(change)) series.append(row);
+        this.#run(change.run).series.appendAll(change.index, change.columns);
         return;
       }
       case 'values':

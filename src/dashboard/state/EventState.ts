@@ -1,7 +1,7 @@
 import type { DashboardEvent, Failure, Note, OpenRequest, Pause, Standing } from './changes.js';
 import { Ring } from './Ring.js';
 import { Series } from './Series.js';
-import { columnsOf, rowsOf } from './columns.js';
+import { columnsOf } from './columns.js';
 
 const RETRY_KINDS = new Set(['request-retry', 'sample-resubmitted']);
 const SECONDS_KEPT = 7200;
@@ -69,7 +69,7 @@ export class EventState {
     for (const failure of failures) this.failures.push(failure);
     for (const note of notes) this.notes.push(note);
     Object.assign(this.counts, counts);
-    for (const row of rowsOf(clock)) this.clock.append(row);
+    this.clock.appendAll(clock.index, clock.columns);
   }
 
   #follow(event: DashboardEvent): void {

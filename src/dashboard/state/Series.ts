@@ -62,6 +62,32 @@ export class Series {
     for (const name of Object.keys(values)) this.#columnNamed(name)[row] = values[name]!;
   }
 
+  /** Appends many rows, given by column; null where a row has no such value. */
+  appendAll(index: readonly number[], columns: Readonly<Record<string, readonly (number | null)[]>>): void {
+    const { length } = index;
+    const rises = index.every(
+      (at, row) => Number.isFinite(at) && at > (row === 0 ? (this.lastIndex ?? -Infinity) : index[row - 1]!),
+    );
+    // The plain case, and by far the most frequent: everything comes after what is there, and there is room.
+    if (length > 1 && rises && this.#length + length <= this.cap) {
+      const start = this.#length;
+      while (this.#size < start + length) this.#grow();
+      this.#length += length;
+      this.#index.set(index, start);
+      for (const column of this.#columns.values()) column.fill(NaN, start, this.#length);
+      for (const [name, values] of Object.entries(columns)) {
+        const column = this.#columnNamed(name);
+        for (let row = 0; row < length; row++) column[start + row] = values[row] ?? NaN;
+      }
+      return;
+    }
+    const entries = Object.entries(columns);
+    index.forEach((at, row) => {
+      const values = Object.fromEntries(entries.map(([name, column]) => [name, column[row] ?? NaN]));
+      this.append({ index: at, values });
+    });
+  }
+
   /** Sets or adds to values of a row that is there; tells whether it was. */
   set(index: number, values: Readonly<Record<string, number>>, how: 'put' | 'add' = 'put'): boolean {
     const row = this.lowerBound(index);

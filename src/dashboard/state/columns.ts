@@ -1,5 +1,5 @@
 import type { Columns } from './changes.js';
-import type { Row, Series } from './Series.js';
+import type { Series } from './Series.js';
 
 /** Seven digits: more than a pixel can tell, and half the bytes. */
 const shorten = (value: number): number | null =>
@@ -9,26 +9,18 @@ const shorten = (value: number): number | null =>
 export function columnsOf(series: Series, from: number, to: number): { index: number[]; columns: Columns } {
   const columns: Record<string, (number | null)[]> = {};
   for (const name of series.names) {
-    const column = Array.from(series.column(name)!.subarray(from, to), shorten);
-    if (column.some((value) => value !== null)) columns[name] = column;
+    const source = series.column(name)!;
+    const column = new Array<number | null>(to - from);
+    let some = false;
+    for (let row = from; row < to; row++) {
+      const value = source[row]!;
+      const known = Number.isFinite(value);
+      column[row - from] = known ? value : null;
+      some ||= known;
+    }
+    if (some) columns[name] = column;
   }
   return { index: Array.from(series.index.subarray(from, to)), columns };
-}
-
-/** The inverse of {@link columnsOf}. */
-export function* rowsOf({
-  index,
-  columns,
-}: {
-  readonly index: readonly number[];
-  readonly columns: Columns;
-}): Iterable<Row> {
-  const entries = Object.entries(columns);
-  for (let row = 0; row < index.length; row++) {
-    const values: Record<string, number> = {};
-    for (const [name, column] of entries) values[name] = column[row] ?? NaN;
-    yield { index: index[row]!, values };
-  }
 }
 
 /** One row as columns. */

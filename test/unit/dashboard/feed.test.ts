@@ -1,0 +1,307 @@
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  filter,
+  firstValueFrom,
+  lastValueFrom,
+  map,
+  of,
+  range,
+  Subject,
+  takeWhile,
+  throwError,
+  timeout,
+  toArray,
+} from 'rxjs';
+import { afterEach, describe, expect, it } from 'vitest';
+import { BadRequestError, ModelInput, type TinkerEvent } from 'tinker-rx';
+import {
+  type Dashboard,
+  type DashboardMessage,
+  type DashboardSource,
+  type DashboardState,
+  foldDashboard,
+  fromDashboard,
+  type SampleToShow,
+  serveDashboard,
+} from 'tinker-rx/dashboard';
+import type { Step } from 'tinker-rx/operators';
+import { metricsLog } from 'tinker-rx/sinks';
+
+const step = (index: number, more: Partial<Step> = {}): Step => ({
+  index,
+  loss: 1 / (index + 1),
+  lossSum: 1,
+  metrics: { 'reward/mean': index },
+  datums: 1,
+  tokens: 10,
+  learningRate: 1e-4,
+  batches: index + 1,
+  durationMs: 10,
+  ...more,
+});
+
+const open: Dashboard[] = [];
+const folders: string[] = [];
+const serve = async (...args: Parameters<typeof serveDashboard>): Promise<Dashboard> => {
+  const dashboard = await serveDashboard(...args);
+  open.push(dashboard);
+  return dashboard;
+};
+const folder = (): string => {
+  const made = mkdtempSync(join(tmpdir(), 'tinker-rx-feed-'));
+  folders.push(made);
+  return made;
+};
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((dashboard) => dashboard.close()));
+  for (const made of folders.splice(0)) rmSync(made, { recursive: true });
+});
+
+/** The state of a page, once it holds. */
+const seen = (dashboard: Dashboard, holds: (state: DashboardState) => boolean): Promise<DashboardState> =>
+  firstValueFrom(fromDashboard(dashboard.url).pipe(foldDashboard(), filter(holds), timeout(5000)));
+const steps =
+  (count: number, run = 'run') =>
+  (state: DashboardState) =>
+    state.runs.get(run)?.series.length === count;
+
+describe('what a page is sent', () => {
+  it('is everything so far, and then what comes', async () => {
+    const source = new Subject<Step>();
+    const dashboard = await serve({ steps: source });
+    for (let index = 0; index < 5; index++) source.next(step(index));
+    const done = seen(dashboard, steps(8));
+    await seen(dashboard, steps(5));
+    for (let index = 5; index < 8; index++) source.next(step(index));
+    const state = await done;
+    expect([...state.runs.get('run')!.series.column('reward/mean')!]).toStrictEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+  });
+
+  it('is only what was missed, for a page that comes back', async () => {
+    const source = new Subject<Step>();
+    const dashboard = await serve({ steps: source });
+    for (let index = 0; index < 5; index++) source.next(step(index));
+    const ids: string[] = [];
+    // Two connections: the first is cut by us after its first messages, the second asks to go on.
+    const first: DashboardMessage[] = [];
+    const { signal, headers } = connection(dashboard);
+    const response = await fetch(new URL('/events', dashboard.url), { headers, signal: signal.signal });
+    const reader = response.body!.getReader();
+    let text = '';
+    while (!text.includes('hello')) text += Buffer.from((await reader.read()).value!).toString();
+    signal.abort();
+    for (const [, id] of text.matchAll(/^id: (.*)$/gm)) ids.push(id!);
+    for (const [, data] of text.matchAll(/^data: (.*)$/gm)) first.push(JSON.parse(data!) as DashboardMessage);
+    expect(first[0]!.type).toBe('reset');
+
+    source.next(step(5));
+    source.next(step(6));
+    const messages = await again(dashboard, ids.at(-1)!, 'steps');
+    expect(messages.map(({ type }) => type)).toStrictEqual(['changes']);
+    expect(messages[0]).toMatchObject({ changes: [{ kind: 'steps', index: [5, 6] }] });
+  });
+
+  it('is everything again, for a page that was away too long or knows another server', async () => {
+    const source = new Subject<Step>();
+    const dashboard = await serve({ steps: source });
+    source.next(step(0));
+    for (const id of ['another-1', 'garbage', `${'0'.repeat(12)}-1`]) {
+      const [first] = await again(dashboard, id, 'steps');
+      expect(first).toMatchObject({ type: 'reset', title: 'tinker-rx' });
+    }
+  });
+
+  it('has no gap and nothing twice, however often the page comes and goes', async () => {
+    const source = new Subject<Step>();
+    const dashboard = await serve({ steps: source });
+    let index = 0;
+    const adding = setInterval(() => source.next(step(index++)), 2);
+    const states = await Promise.all(
+      Array.from({ length: 10 }, async (_, page) => {
+        await new Promise((resolve) => setTimeout(resolve, page * 37));
+        return seen(dashboard, (state) => (state.runs.get('run')?.series.length ?? 0) >= 250);
+      }),
+    );
+    clearInterval(adding);
+    for (const state of states) {
+      const { series } = state.runs.get('run')!;
+      expect([...series.index]).toStrictEqual(Array.from({ length: series.length }, (_, at) => at));
+    }
+  });
+
+  it('tells of runs that finish, fail, evaluate and save', async () => {
+    const failing = throwError(() => new Error('out of luck'));
+    const checkpoint = { name: 'c1', steps: 2, batches: 2, kept: true, statePath: 'tinker://r/weights/c1' };
+    const good = of(
+      step(0),
+      step(1, { checkpoint, evaluations: [{ index: 0, metrics: { accuracy: 0.5 }, durationMs: 1 }] }),
+    );
+    const dashboard = await serve({ steps: { good, failing } });
+    const state = await seen(dashboard, ({ runs }) => runs.size === 2 && runs.get('good')!.series.length === 2);
+    expect(state.runs.get('good')!.status).toBe('finished');
+    expect(state.runs.get('good')!.checkpoints.toArray()).toMatchObject([checkpoint]);
+    expect([...state.runs.get('good')!.series.column('eval/accuracy')!]).toStrictEqual([0.5, NaN]);
+    expect(state.runs.get('failing')).toMatchObject({ status: 'failed', message: 'out of luck' });
+  });
+
+  it('makes a run of each model whose steps are in the events', async () => {
+    const events$ = new Subject<TinkerEvent>();
+    const dashboard = await serve(events$);
+    for (const target of ['m1', 'm2', 'm1']) {
+      events$.next({ type: 'step-end', target, seqId: 1, metrics: { norm: 2 }, atMs: 1 });
+    }
+    const state = await seen(dashboard, ({ runs }) => runs.size === 2);
+    expect(state.runs.get('m1')!.series.length).toBe(2);
+    expect(state.runs.get('m1')!.series.last('norm')).toBe(2);
+  });
+
+  it('shows steps and samples on their way, and hands them on as they are', async () => {
+    const dashboard = await serve();
+    const out = await lastValueFrom(
+      range(0, 3).pipe(
+        map((index) => step(index)),
+        dashboard.showSteps('mine'),
+        toArray(),
+      ),
+    );
+    expect(out).toStrictEqual([step(0), step(1), step(2)]);
+    const bytes = Int32Array.from(Buffer.from('é!'));
+    const sampled = {
+      item: ModelInput.fromInts(Buffer.from('say')),
+      rewards: [0.5],
+      response: {
+        sequences: [{ stopReason: 'stop' as const, tokens: bytes, logprobs: Float32Array.from([-0.5, -0.25, -3]) }],
+        promptCacheHitTokens: 0,
+      },
+    };
+    const decode = (tokens: ArrayLike<number>) => Buffer.from(Array.from(tokens)).toString();
+    await lastValueFrom(of<SampleToShow>(sampled).pipe(dashboard.showSamples({ decode, run: 'mine' })));
+    const state = await seen(dashboard, ({ samples }) => samples.length === 1);
+    // The two bytes of é are one piece.
+    expect(state.samples.last).toMatchObject({
+      prompt: 'say',
+      pieces: ['é', '!'],
+      tokens: [[195, 169], 33],
+      logprobs: [-0.75, -3],
+      reward: 0.5,
+      run: 'mine',
+      stopReason: 'stop',
+      length: 3,
+    });
+  });
+
+  it('has no key in it, wherever one got into', async () => {
+    const key = 'tml-abcdefghijklmnop';
+    const events$ = new Subject<TinkerEvent>();
+    const source: DashboardSource = { events$, steps: throwError(() => new Error(`bad key\n${key}`)) };
+    const dashboard = await serve(source, { title: `mine ${key}` });
+    const error = new BadRequestError(`told "${key}" to go`, {
+      status: 400,
+      headers: { 'x-api-key': key },
+      body: { key },
+    } as never);
+    events$.next({ type: 'request-failed', elapsedMs: 1, error, atMs: 1 });
+    events$.next({
+      type: 'session-message',
+      level: 'error',
+      message: `token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc-def`,
+      atMs: 2,
+    });
+    events$.next({ type: 'config-changed', what: 'hf_abcdefghijklmnop', atMs: 2 });
+    const text = await everything(dashboard);
+    expect(text).toContain('[secret]');
+    expect(text).toContain('to go');
+    expect(text).not.toContain('abcdefghijklmnop');
+    expect(text).not.toContain('eyJzdWIi');
+    expect(text).not.toContain('x-api-key');
+    expect(await (await fetch(dashboard.url)).text()).not.toContain('abcdefghijklmnop');
+  });
+});
+
+describe('a log folder', () => {
+  it('is shown as it is and as it grows, torn lines when they are whole', async () => {
+    const log = folder();
+    await lastValueFrom(
+      range(0, 3).pipe(
+        map((index) => step(index)),
+        metricsLog(log),
+      ),
+    );
+    const dashboard = await serve({ log });
+    const name = log.split('/').at(-1)!;
+    await seen(dashboard, steps(3, name));
+    const line = JSON.stringify({ ...step(3), atMs: 1 });
+    appendFileSync(join(log, 'metrics.jsonl'), line.slice(0, 20));
+    const four = seen(dashboard, steps(4, name));
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    appendFileSync(join(log, 'metrics.jsonl'), `${line.slice(20)}\n`);
+    expect((await four).runs.get(name)!.series.last('reward/mean')).toBe(3);
+  });
+
+  it('may hold several runs, and one that starts again starts from nothing', async () => {
+    const log = folder();
+    for (const run of ['a', 'b'])
+      await lastValueFrom(
+        range(0, 4).pipe(
+          map((index) => step(index)),
+          metricsLog(join(log, run)),
+        ),
+      );
+    const dashboard = await serve({ log });
+    const state = await seen(
+      dashboard,
+      ({ runs }) => runs.size === 2 && [...runs.values()].every(({ series }) => series.length === 4),
+    );
+    expect([...state.runs.keys()].sort()).toStrictEqual(['a', 'b']);
+    await lastValueFrom(
+      range(0, 2).pipe(
+        map((index) => step(index)),
+        metricsLog(join(log, 'a')),
+      ),
+    );
+    await seen(dashboard, steps(2, 'a'));
+  });
+
+  it('is waited for where it is not there yet, and lines that are no steps are passed over', async () => {
+    const log = join(folder(), 'later');
+    const dashboard = await serve({ log });
+    mkdirSync(log);
+    writeFileSync(join(log, 'metrics.jsonl'), `nonsense\nnull\n{"index":"x"}\n${JSON.stringify(step(0))}\n`);
+    await seen(dashboard, steps(1, 'later'));
+  });
+});
+
+function connection(dashboard: Dashboard): { signal: AbortController; headers: Record<string, string> } {
+  const token = new URL(dashboard.url).searchParams.get('token')!;
+  return { signal: new AbortController(), headers: { authorization: `Bearer ${token}` } };
+}
+
+/** The messages of a connection that asks to go on after an id, until one has a change of this kind. */
+async function again(dashboard: Dashboard, id: string, kind: string): Promise<DashboardMessage[]> {
+  const headersFor = connection(dashboard).headers;
+  return lastValueFrom(
+    fromDashboard(dashboard.url, {
+      fetch: (url, init) => fetch(url, { ...init, headers: { ...headersFor, 'last-event-id': id } }),
+    }).pipe(
+      takeWhile(
+        (message) => message.type !== 'changes' || !message.changes.some((change) => change.kind === kind),
+        true,
+      ),
+      toArray(),
+      timeout(5000),
+    ),
+  );
+}
+
+/** All text of a connection up to its hello. */
+async function everything(dashboard: Dashboard): Promise<string> {
+  const { signal, headers } = connection(dashboard);
+  const response = await fetch(new URL('/events', dashboard.url), { headers, signal: signal.signal });
+  const reader = response.body!.getReader();
+  let text = '';
+  while (!text.includes('hello')) text += Buffer.from((await reader.read()).value!).toString();
+  signal.abort();
+  return text;
+}
