@@ -23,6 +23,7 @@ export function buildProgram(declaration: Declaration): Command {
     .addOption(new Option('-f, --format <format>', 'output format').choices(['table', 'json']).default('table'))
     .option('--base-url <url>', 'the service to talk to (default: TINKER_BASE_URL, or the hosted service)')
     .showSuggestionAfterError()
+    .configureHelp({ minWidthToWrap: 20 })
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void stdout.write(text),

@@ -38,8 +38,11 @@ export function renderTable({ title, columns, rows }: Table, { width, style }: T
     );
     return lines([...heading, blocks.join('\n').trimEnd()]);
   }
-  const header = columns.map((column, place) => padEnd(column, widths[place]!)).join(GAP);
-  return lines([...heading, style.bold(header.trimEnd()), ...clean.flatMap((row) => cells(row, widths, style))]);
+  return lines([
+    ...heading,
+    ...cells(columns, widths).map(style.bold),
+    ...clean.flatMap((row) => cells(row, widths, style.cyan)),
+  ]);
 }
 
 /** Names and values below each other, as for one thing. */
@@ -63,14 +66,18 @@ function fit(natural: readonly number[], width: number): readonly number[] | und
   return widths;
 }
 
-function cells(row: readonly string[], widths: readonly number[], style: Style): string[] {
+function cells(
+  row: readonly string[],
+  widths: readonly number[],
+  first: (text: string) => string = (text) => text,
+): string[] {
   const broken = widths.map((width, place) => wrap(row[place] ?? '', width));
   const height = Math.max(...broken.map((part) => part.length));
   return Array.from({ length: height }, (_, line) =>
     broken
       .map((part, place) => {
         const text = padEnd(part[line] ?? '', widths[place]!);
-        return place === 0 ? style.cyan(text) : text;
+        return place === 0 ? first(text) : text;
       })
       .join(GAP)
       .trimEnd(),

@@ -1,0 +1,165 @@
+/** Against a hand-written hub that answers as huggingface.co's public API does, and keeps what it was sent. */
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { HubRepository } from '../../../src/cli/hub/HubRepository.js';
+import { hubToken } from '../../../src/cli/hub/hubToken.js';
+import { matchesGlob } from '../../../src/cli/hub/matchesGlob.js';
+import { modelCard } from '../../../src/cli/hub/modelCard.js';
+import { withHttp } from '../../../src/cli/http.js';
+
+let folder: string;
+let server: Server;
+let endpoint: string;
+let seen: { method: string; url: string; token: string | undefined; body: string }[];
+let have: Set<string>;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'tinker-rx-hub-'));
+  [seen, have] = [[], new Set()];
+  server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const body = Buffer.concat(chunks).toString();
+      const url = request.url!;
+      seen.push({ method: request.method!, url, token: request.headers.authorization, body });
+      const json = (value: unknown, status = 200) => response.writeHead(status).end(JSON.stringify(value));
+      if (url === '/api/whoami-v2')
+        return request.headers.authorization === 'Bearer hf_good' ? json({ name: 'ada' }) : json({ error: 'no' }, 401);
+      if (url === '/api/repos/create') return json({ error: 'You already created this model repo' }, 409);
+      if (url.includes('/preupload/')) {
+        const { files } = JSON.parse(body) as { files: { path: string; size: number }[] };
+        return json({
+          files: files.map(({ path }) => ({ path, uploadMode: path.endsWith('.bin') ? 'lfs' : 'regular' })),
+        });
+      }
+      if (url.endsWith('/info/lfs/objects/batch')) {
+        const { objects } = JSON.parse(body) as { objects: { oid: string; size: number }[] };
+        const actions = (oid: string) => ({
+          upload: { href: `${endpoint}/store/${oid}`, header: { 'x-store': 'yes' } },
+          verify: { href: `${endpoint}/verify`, header: {} },
+        });
+        return json({
+          objects: objects.map(({ oid, size }) => ({ oid, size, ...(have.has(oid) ? {} : { actions: actions(oid) }) })),
+        });
+      }
+      if (url.includes('/commit/')) return json({ commitUrl: `${endpoint}/commit/1` });
+      if (url.includes('/resolve/')) return json({}, 404);
+      json({});
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterEach(async () => {
+  rmSync(folder, { recursive: true });
+  await new Promise((resolve) => server.close(resolve));
+});
+
+describe('HubRepository', () => {
+  const BYTES = 'weights'.repeat(20_000);
+  const push = () => {
+    writeFileSync(join(folder, 'a.bin'), BYTES);
+    writeFileSync(join(folder, 'README.md'), '# hello');
+    const files = ['a.bin', 'README.md'].map((name) => ({ path: join(folder, name), name }));
+    return withHttp(async (http) => {
+      const repository = new HubRepository(http, 'hf_good', endpoint, 'ada/adapter');
+      await repository.create(true);
+      await repository.createBranch('v1');
+      const progress: [number, number][] = [];
+      const url = await repository.commit(files, {
+        revision: 'v1',
+        message: 'Upload',
+        createPr: true,
+        onUpload: (_, bytes, total) => progress.push([bytes, total]),
+      });
+      return { url, progress };
+    });
+  };
+  const oid = createHash('sha256').update(BYTES).digest('hex');
+
+  it('uploads large files to the store and the rest with the commit', async () => {
+    const { url, progress } = await push();
+    expect(url).toBe(`${endpoint}/commit/1`);
+    expect(progress.at(-1)).toStrictEqual([BYTES.length, BYTES.length]);
+    expect(seen.map(({ method, url }) => `${method} ${url}`)).toStrictEqual([
+      'POST /api/repos/create',
+      'POST /api/models/ada/adapter/branch/v1',
+      'POST /api/models/ada/adapter/preupload/v1',
+      'POST /ada/adapter.git/info/lfs/objects/batch',
+      `PUT /store/${oid}`,
+      'POST /verify',
+      'POST /api/models/ada/adapter/commit/v1?create_pr=1',
+    ]);
+    expect(JSON.parse(seen[0]!.body)).toStrictEqual({
+      name: 'adapter',
+      organization: 'ada',
+      private: true,
+      type: 'model',
+    });
+    expect(seen[4]!.body).toBe(BYTES);
+    // The store is somebody else: it must not see the token.
+    expect(seen[4]!.token).toBeUndefined();
+    expect(
+      seen[6]!.body
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as unknown),
+    ).toStrictEqual([
+      { key: 'header', value: { summary: 'Upload', description: '' } },
+      { key: 'lfsFile', value: { path: 'a.bin', algo: 'sha256', oid, size: BYTES.length } },
+      {
+        key: 'file',
+        value: { path: 'README.md', content: Buffer.from('# hello').toString('base64'), encoding: 'base64' },
+      },
+    ]);
+  });
+
+  it('sends no bytes that the hub has already', async () => {
+    have.add(oid);
+    await push();
+    expect(seen.some(({ method }) => method === 'PUT')).toBe(false);
+  });
+
+  it('says who the token belongs to, or that it is no good', async () => {
+    expect(await withHttp((http) => HubRepository.whoami(http, 'hf_good', endpoint))).toBe('ada');
+    await expect(withHttp((http) => HubRepository.whoami(http, 'hf_bad', endpoint))).rejects.toThrow(
+      'Not logged in to Hugging Face',
+    );
+  });
+});
+
+it('finds the token where the Python library does', () => {
+  expect(hubToken({ HF_TOKEN: ' hf_env ', HF_HOME: folder })).toBe('hf_env');
+  writeFileSync(join(folder, 'token'), 'hf_file\n');
+  expect(hubToken({ HF_HOME: folder })).toBe('hf_file');
+  expect(() => hubToken({ HF_HOME: join(folder, 'none') })).toThrow('Not logged in');
+});
+
+it.each([
+  ['a.json', '*.json', true],
+  ['sub/a.json', '*.json', true],
+  ['a.json', 'b*', false],
+  ['a+b.txt', 'a+b.t?t', true],
+  ['a.bin', '[ab].bin', true],
+  ['a.bin', '[!ab].bin', false],
+  ['dir/x', 'dir/', true],
+  ['axjson', 'a.json', false],
+])('%s matches %s: %s', (name, pattern, matches) => expect(matchesGlob(name, pattern)).toBe(matches));
+
+it('describes an adapter', () => {
+  const card = modelCard('tinker://run/weights/x', 'ada/adapter', {
+    baseModel: 'Qwen/Qwen3-8B',
+    isLora: true,
+    loraRank: 32,
+    trainMlp: true,
+    trainAttn: true,
+    trainUnembed: false,
+  } as never);
+  expect(card).toContain('base_model: Qwen/Qwen3-8B\nlibrary_name: peft\ntags:\n- tinker\n- peft\n- lora\n');
+  expect(card).toContain('- rank: 32\n- trained: attn, mlp\n');
+});

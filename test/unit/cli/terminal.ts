@@ -1,0 +1,57 @@
+import { Readable } from 'node:stream';
+import { NEVER, type Observable } from 'rxjs';
+import type { Context, Surroundings } from '../../../src/cli/context.js';
+import { runCli } from '../../../src/cli/program.js';
+
+export interface FakeTerminal {
+  /** What is typed or piped in. */
+  readonly input?: string;
+  /** Width of a terminal; absent: output goes to a file. */
+  readonly columns?: number;
+  readonly interrupted$?: Observable<void>;
+  readonly nowMs?: number;
+}
+
+export interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Surroundings that collect what is written. */
+export function surroundings({ input = '', columns, interrupted$ = NEVER, nowMs }: FakeTerminal = {}): {
+  readonly surroundings: Surroundings;
+  readonly written: { stdout: string; stderr: string };
+} {
+  const written = { stdout: '', stderr: '' };
+  const output = (name: 'stdout' | 'stderr') => ({
+    isTTY: columns !== undefined,
+    columns,
+    write: (text: string) => (written[name] += text),
+  });
+  return {
+    written,
+    surroundings: {
+      stdin: Readable.from(input === '' ? [] : [input]),
+      stdout: output('stdout'),
+      stderr: output('stderr'),
+      interrupted$,
+      now: () => nowMs ?? Date.now(),
+    },
+  };
+}
+
+export function contextOf(terminal: FakeTerminal = {}): {
+  context: Context;
+  written: { stdout: string; stderr: string };
+} {
+  const { surroundings: around, written } = surroundings(terminal);
+  return { context: { ...around, format: 'table', baseUrl: undefined }, written };
+}
+
+/** Runs a command line in this process. */
+export async function run(args: readonly string[], terminal: FakeTerminal = {}): Promise<Ran> {
+  const { surroundings: around, written } = surroundings(terminal);
+  const code = await runCli(args, around);
+  return { code, ...written };
+}
