@@ -52,7 +52,7 @@ export class AdminClient extends RestCaller {
 
   /** Revokes the API key in use. */
   deleteApiKey(): TinkerFuture<void> {
-    return this.tell('delete_api_key', { method: 'DELETE', path: 'auth/apikey/me' });
+    return this.tell('delete_api_key', () => ({ method: 'DELETE', path: 'auth/apikey/me' }));
   }
 }
 

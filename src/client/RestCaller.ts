@@ -58,17 +58,23 @@ export abstract class RestCaller {
 
   /** A call that answers JSON. `sdkMethod` is the Python name of the method, which the service keeps count of. */
   protected ask<A>(sdkMethod: string, call: Omit<Call, 'lane'>, codec: t.Type<A, unknown>): TinkerFuture<A> {
-    return this.start(() => this.#connection.call(this.#named(sdkMethod, call), codec));
+    return this.start(() => this.asking(sdkMethod, call, codec));
+  }
+
+  /** The same as part of a future's work: a future within a future could not be cancelled, and would fail twice. */
+  protected asking<A>(sdkMethod: string, call: Omit<Call, 'lane'>, codec: t.Type<A, unknown>): Observable<A> {
+    return this.#connection.call(this.#named(sdkMethod, call), codec);
   }
 
   /** A call whose answer says nothing but that it was done. */
-  protected tell(sdkMethod: string, call: Omit<Call, 'lane'>): TinkerFuture<void> {
-    return this.start(() =>
-      this.#connection.ready().pipe(
-        concatMap(() => this.#connection.send(this.#named(sdkMethod, call))),
+  protected tell(sdkMethod: string, call: () => Omit<Call, 'lane'>): TinkerFuture<void> {
+    return this.start(() => {
+      const named = this.#named(sdkMethod, call());
+      return this.#connection.ready().pipe(
+        concatMap(() => this.#connection.send(named)),
         map((): void => undefined),
-      ),
-    );
+      );
+    });
   }
 
   protected start<A>(work: () => Observable<A>): TinkerFuture<A> {

@@ -56,7 +56,7 @@ export class RestClient extends RestCaller {
     trainingRunId: string,
     { accessScope = 'owned' }: { readonly accessScope?: AccessScope } = {},
   ): TinkerFuture<TrainingRun> {
-    return this.#trainingRun('get_training_run', trainingRunId, accessScope);
+    return this.start(() => this.#trainingRun('get_training_run', trainingRunId, accessScope));
   }
 
   getTrainingRunByTinkerPath(
@@ -95,8 +95,13 @@ export class RestClient extends RestCaller {
   }
 
   getWeightsInfoByTinkerPath(path: string): TinkerFuture<WeightsInfoResponse> {
+    return this.start(() => this.weightsInfo(path));
+  }
+
+  /** @internal The same as part of a future's work. */
+  weightsInfo(path: string): Observable<WeightsInfoResponse> {
     const json = WeightsInfoRequest.encode({ tinkerPath: path });
-    return this.ask('get_weights_info_by_tinker_path', { path: 'weights_info', json }, WeightsInfoResponse);
+    return this.asking('get_weights_info_by_tinker_path', { path: 'weights_info', json }, WeightsInfoResponse);
   }
 
   /** Signed addresses of an exported checkpoint's files, and when they expire. */
@@ -105,7 +110,7 @@ export class RestClient extends RestCaller {
       const { checkpointType } = parseTinkerPath(path);
       if (checkpointType !== 'external')
         throw new ValidationError('only external weights have download addresses: save with saveWeightsExternal first');
-      return this.ask(
+      return this.asking(
         'get_external_weights_urls',
         { method: 'GET', path: `${checkpointPath(path)}/external_weights_urls` },
         ExternalWeightsUrlsResponse,
@@ -115,7 +120,7 @@ export class RestClient extends RestCaller {
 
   deleteCheckpoint(trainingRunId: string, checkpointId: string): TinkerFuture<void> {
     const path = `${runPath(trainingRunId)}/checkpoints/${segments(checkpointId)}`;
-    return this.tell('delete_checkpoint', { method: 'DELETE', path });
+    return this.tell('delete_checkpoint', () => ({ method: 'DELETE', path }));
   }
 
   deleteCheckpointFromTinkerPath(path: string): TinkerFuture<void> {
@@ -132,14 +137,8 @@ export class RestClient extends RestCaller {
 
   /** Sets when a checkpoint expires; null: never. */
   setCheckpointTtlFromTinkerPath(path: string, ttlSeconds: number | null): TinkerFuture<void> {
-    return this.start(() =>
-      this.#tellCheckpoint(
-        'set_checkpoint_ttl_from_tinker_path',
-        'PUT',
-        path,
-        '/ttl',
-        prepare(SetTtlRequest, { ttlSeconds }),
-      ),
+    return this.#tellCheckpoint('set_checkpoint_ttl_from_tinker_path', 'PUT', path, '/ttl', () =>
+      prepare(SetTtlRequest, { ttlSeconds }),
     );
   }
 
@@ -155,7 +154,7 @@ export class RestClient extends RestCaller {
       );
       const headers =
         options.weightsAccessToken === undefined ? {} : { 'x-tinker-weights-access-token': options.weightsAccessToken };
-      return this.ask('copy_weights', { path: 'copy_weights', json, headers }, CopyWeightsResponse).pipe(
+      return this.asking('copy_weights', { path: 'copy_weights', json, headers }, CopyWeightsResponse).pipe(
         map(({ tinkerPath }) => tinkerPath),
       );
     });
@@ -187,7 +186,7 @@ export class RestClient extends RestCaller {
   /** Sessions by owner, project, status, name or metadata, newest first; `nextCursor` leads to the next page. */
   searchSessions(search: SessionSearch = {}): TinkerFuture<SessionSearchResponse> {
     return this.start(() =>
-      this.ask(
+      this.asking(
         'search_sessions',
         { path: 'sessions/search', json: prepare(SessionSearchRequest, search as Input<never>) },
         SessionSearchResponse,
@@ -197,13 +196,14 @@ export class RestClient extends RestCaller {
 
   assignSessionProject(sessionId: string, projectId: string): TinkerFuture<void> {
     const json = AssignProjectRequest.encode({ projectId });
-    return this.tell('assign_session_project', { method: 'PUT', path: `${sessionPath(sessionId)}/project`, json });
+    const path = `${sessionPath(sessionId)}/project`;
+    return this.tell('assign_session_project', () => ({ method: 'PUT', path, json }));
   }
 
   /** The address of a session's trace; the service may take a while to build it. */
   exportSessionTrace(sessionId: string): TinkerFuture<string> {
     const poll = (): Observable<string | undefined> =>
-      this.ask(
+      this.asking(
         'export_session_trace',
         { method: 'GET', path: `${sessionPath(sessionId)}/trace_export` },
         TraceExportResponse,
@@ -251,8 +251,8 @@ export class RestClient extends RestCaller {
     );
   }
 
-  #trainingRun(sdkMethod: string, trainingRunId: string, accessScope: AccessScope): TinkerFuture<TrainingRun> {
-    return this.ask(
+  #trainingRun(sdkMethod: string, trainingRunId: string, accessScope: AccessScope): Observable<TrainingRun> {
+    return this.asking(
       sdkMethod,
       { method: 'GET', path: withQuery(runPath(trainingRunId), { access_scope: accessScope }) },
       TrainingRun,
@@ -264,15 +264,13 @@ export class RestClient extends RestCaller {
     method: 'POST' | 'PUT' | 'DELETE',
     path: string,
     suffix: string,
-    json?: unknown,
+    json?: () => unknown,
   ): TinkerFuture<void> {
-    return this.start(() =>
-      this.tell(sdkMethod, {
-        method,
-        path: `${checkpointPath(path)}${suffix}`,
-        ...(json === undefined ? {} : { json }),
-      }),
-    );
+    return this.tell(sdkMethod, () => ({
+      method,
+      path: `${checkpointPath(path)}${suffix}`,
+      ...(json === undefined ? {} : { json: json() }),
+    }));
   }
 }
 

@@ -1,5 +1,5 @@
 import type * as t from 'io-ts';
-import { concatMap, map, takeUntil, tap } from 'rxjs';
+import { concatMap, map, takeUntil, tap, type Observable } from 'rxjs';
 import type { Renderer } from '../chat/renderers/Renderer.js';
 import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
 import type { Datum } from '../wire/datum.js';
@@ -48,7 +48,7 @@ import { SamplingClient, type SamplingClientOptions } from './SamplingClient.js'
 import type { SamplingSessions } from './samplingSessions.js';
 import { SavedWeights } from './SavedWeights.js';
 import type { OpenSession } from './Session.js';
-import type { TinkerFuture } from './TinkerFuture.js';
+import type { FutureProgress, TinkerFuture } from './TinkerFuture.js';
 import { checkLoss, checkName, chosenOptimizer, prepareData } from './trainingInput.js';
 import { Turnstile } from './Turnstile.js';
 
@@ -189,18 +189,23 @@ export class TrainingClient {
 
   /** @deprecated Make a new client with `createTrainingClientFromState` instead. */
   loadState(path: string, options: LoadOptions = {}): TinkerFuture<LoadWeightsResponse> {
-    return this.load(path, false, options);
+    return this.#lifecycle.start((progress) => this.loading(path, false, options, progress));
   }
 
   /** @deprecated Make a new client with `createTrainingClientFromStateWithOptimizer` instead. */
   loadStateWithOptimizer(path: string, options: LoadOptions = {}): TinkerFuture<LoadWeightsResponse> {
-    return this.load(path, true, options);
+    return this.#lifecycle.start((progress) => this.loading(path, true, options, progress));
   }
 
-  /** @internal Loads a saved state in turn. */
-  load(path: string, optimizer: boolean, options: LoadOptions): TinkerFuture<LoadWeightsResponse> {
+  /** @internal Loads a saved state in turn, as part of a future's work. */
+  loading(
+    path: string,
+    optimizer: boolean,
+    options: LoadOptions,
+    progress: FutureProgress,
+  ): Observable<LoadWeightsResponse> {
     this.#session.connection.secrets.add(options.weightsAccessToken ?? '');
-    return this.#operation({
+    const operation: Operation<LoadWeightsResponse> = {
       requestType: 'LoadWeights',
       path: 'load_weights',
       json: () =>
@@ -209,7 +214,8 @@ export class TrainingClient {
           defined({ modelId: this.modelId, path: parseTinkerPath(path).path, optimizer, ...options }),
         ),
       format: { json: LoadWeightsResponse },
-    });
+    };
+    return this.#turn(operation, progress);
   }
 
   /** What the service knows of this model: its base, its tokenizer, its rank. */
@@ -338,48 +344,53 @@ export class TrainingClient {
 
   /** One request, one turn, one result. The request is checked at the call; its number is taken when it is sent. */
   #operation<A, B = A>(
-    operation: {
-      readonly requestType: RequestType;
-      readonly path: string;
-      /** Made at the call, of what the caller's objects hold then; a mistake in it takes no turn. */
-      readonly json: () => Json;
-      /** More of it, known only when it is sent. Its own number is one such thing. */
-      readonly jsonWhenSent?: () => Json;
-      readonly format: ResultFormat<A>;
-      readonly onResult?: (result: A, seqId: number) => void;
-    },
+    operation: Operation<A>,
     convert: (result: A) => B = (result) => result as unknown as B,
   ): TinkerFuture<B> {
+    return this.#lifecycle.start((progress) => this.#turn(operation, progress).pipe(map(convert)));
+  }
+
+  /** @throws ValidationError without taking the turn. */
+  #turn<A>(operation: Operation<A>, progress: FutureProgress): Observable<A> {
     const { requestType, path, json, jsonWhenSent = () => ({}), format, onResult } = operation;
     const { connection } = this.#session;
-    return this.#lifecycle.start((progress) => {
-      const body = json();
-      return this.#turns.take(({ release, commit }) => {
-        const seqId = this.#nextSeqId();
-        const submission: Submission = {
-          requestType,
-          target: this.modelId,
-          seqId,
-          bytes: 0,
-          startedMs: connection.scheduler.now(),
-        };
-        const response = connection
-          .send({ path, lane: 'training', json: { ...body, ...jsonWhenSent(), seq_id: seqId } })
-          .pipe(takeUntil(connection.closing));
-        const sent = accept(this.#session, submission, response, progress);
-        return commit(sent, (accepted) => this.#abandoned([accepted])).pipe(
-          tap(release),
-          concatMap((accepted) => followUp(this.#session, accepted, format)),
-          tap((result) => onResult?.(result, seqId)),
-          map(convert),
-        );
-      });
+    const body = json();
+    return this.#turns.take(({ release, commit }) => {
+      const seqId = this.#nextSeqId();
+      const submission: Submission = {
+        requestType,
+        target: this.modelId,
+        seqId,
+        bytes: 0,
+        startedMs: connection.scheduler.now(),
+      };
+      const response = connection
+        .send({ path, lane: 'training', json: { ...body, ...jsonWhenSent(), seq_id: seqId } })
+        .pipe(takeUntil(connection.closing));
+      const sent = accept(this.#session, submission, response, progress);
+      return commit(sent, (accepted) => this.#abandoned([accepted])).pipe(
+        tap(release),
+        concatMap((accepted) => followUp(this.#session, accepted, format)),
+        tap((result) => onResult?.(result, seqId)),
+      );
     });
   }
 
   #nextSeqId(): number {
     return ++this.#lastSeqId;
   }
+}
+
+/** One request, one turn, one result. */
+interface Operation<A> {
+  readonly requestType: RequestType;
+  readonly path: string;
+  /** Made at the call, of what the caller's objects hold then; a mistake in it takes no turn. */
+  readonly json: () => Json;
+  /** More of it, known only when it is sent. Its own number is one such thing. */
+  readonly jsonWhenSent?: () => Json;
+  readonly format: ResultFormat<A>;
+  readonly onResult?: (result: A, seqId: number) => void;
 }
 
 function modelName(info: GetInfoResponse): string {

@@ -140,11 +140,11 @@ export class TrainingModels {
   ): Observable<TrainingClient> {
     const { weightsAccessToken } = options;
     return this.restFor(weightsAccessToken)
-      .getWeightsInfoByTinkerPath(path)
+      .weightsInfo(path)
       .pipe(
         concatMap((info) => this.create(open, modelSeqId, modelLike(info, withOptimizer, options), progress)),
         concatMap((client) =>
-          client.load(path, withOptimizer, defined({ weightsAccessToken })).pipe(map(() => client)),
+          client.loading(path, withOptimizer, defined({ weightsAccessToken }), progress).pipe(map(() => client)),
         ),
       );
   }
