@@ -2,7 +2,7 @@ import { NEVER, type Observable } from 'rxjs';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { CancelledError, ClosedError } from 'tinker-rx';
 import { json, refusal } from 'tinker-rx/testing';
-import { prompt, stage } from './stage.js';
+import { datum, prompt, stage } from './stage.js';
 
 const paths = (on: ReturnType<typeof stage>): string[] => on.fake.requests.map(({ path }) => path);
 const finishes = (on: ReturnType<typeof stage>) => on.fake.to('sessions/session-1/finish');
@@ -84,6 +84,19 @@ describe('close', () => {
     expect(finishes(on).map(({ json: body }) => body)).toEqual([{ reason: { type: 'success' } }]);
     expect(on.fake.to('optim_step')).toHaveLength(1);
     expect(on.eventsOf('session-finished').map(({ status }) => status)).toEqual(['success']);
+  });
+
+  it('waits for a call that has several things to do', () => {
+    const on = stage({ latencyMs: 100 });
+    const resumed = on.service.createTrainingClientFromState('tinker://run/weights/a');
+    const custom = on.trainer().forwardBackwardCustom([datum()], (_, logprobs) => ({
+      loss: 1,
+      gradients: logprobs.map((row) => new Float32Array(row.length)),
+    }));
+    on.clock.resolve(on.service.close());
+    expect(on.clock.resolve(resumed).modelId).toBe('session-1:train:0');
+    expect(on.clock.resolve(custom).metrics['loss:sum']).toBe(1);
+    expect(on.eventsOf('request-failed')).toEqual([]);
   });
 
   it('says what it is told to say', () => {

@@ -75,4 +75,23 @@ describe('the REST clients', () => {
       ['audit', { event_type: 'all', day: '2026-01-31' }],
     ]);
   });
+
+  it('fail once: one call that fails is one event', () => {
+    const { clock, client } = rest({});
+    const failed: string[] = [];
+    client.events$.subscribe((event) => event.type === 'request-failed' && failed.push(event.error.code));
+    clock.reject(client.setCheckpointTtlFromTinkerPath('tinker://run/weights/a', 7200));
+    clock.reject(client.getTrainingRunByTinkerPath('tinker://run/weights/a'));
+    clock.reject(client.deleteCheckpointFromTinkerPath('nowhere'));
+    expect(failed).toEqual(['not_found', 'not_found', 'invalid_input']);
+  });
+
+  it('stop sending when they are cancelled', () => {
+    const { clock, fake, client } = rest({ 'training_runs/run/checkpoints/weights/a/ttl': refusal(503) });
+    const call = client.setCheckpointTtlFromTinkerPath('tinker://run/weights/a', 7200);
+    clock.advanceBy(1500);
+    call.cancel();
+    clock.advanceBy(60_000);
+    expect(fake.requests.filter(({ method }) => method === 'PUT')).toHaveLength(2);
+  });
 });
