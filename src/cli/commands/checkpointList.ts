@@ -16,6 +16,7 @@ export default async function checkpointList(
     {
       title: listTitle(found, 'checkpoint', runId === undefined ? '' : ` for run ${runId}`),
       columns: ['Checkpoint ID', 'Type', 'Size', 'Public', 'Created', 'Expires', 'Path'],
+      lastBelow: true,
       rows: found.items.map((checkpoint) => [
         checkpoint.checkpointId,
         checkpoint.checkpointType,

@@ -55,7 +55,7 @@ describe('fetchFile', () => {
     response.writeHead(206, {
       'content-length': BYTES.length - from,
       'content-range': `bytes ${from}-${BYTES.length - 1}/${BYTES.length}`,
-      etag: request.headers['if-range']!,
+      etag: String(request.headers['if-range']),
     });
     response.end(BYTES.subarray(from));
   };

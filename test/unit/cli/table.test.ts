@@ -52,6 +52,16 @@ describe('renderTable', () => {
     expect(renderTable(RUNS, { width: 20, style: plain })).toContain('Base Model   Qwen/Qwen3-235B-A22B-Instruct\n');
   });
 
+  it('puts a last column that is for copying below its row', () => {
+    const table = {
+      columns: ['ID', 'Type', 'Path'],
+      rows: [['1', 'training', 'tinker://run/weights/1']],
+      lastBelow: true,
+    };
+    expect(renderTable(table, { width: 80, style: plain })).toContain('1   training  tinker://run/weights/1\n');
+    expect(renderTable(table, { width: 20, style: plain })).toBe('ID  Type\n1   training\n  tinker://run/weights/1\n');
+  });
+
   it('is only its title where there are no rows', () => {
     expect(renderTable({ ...RUNS, rows: [] }, { width: 80, style: plain })).toBe('2 runs\n');
   });

@@ -1,0 +1,176 @@
+/** Commands that run until they are interrupted, and the demo. */
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Subject } from 'rxjs';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { LocalTinker } from 'tinker-rx/local';
+import { runCli } from '../../src/cli/program.js';
+import { run, surroundings } from '../unit/cli/terminal.js';
+
+const asset = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tinker-rx-cli-'));
+  vi.stubEnv('NO_COLOR', '1');
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true });
+});
+
+/** Starts a command; gives what it writes so far, and how to press Ctrl-C. */
+function start(args: readonly string[]) {
+  const interrupted$ = new Subject<void>();
+  const { surroundings: around, written } = surroundings({ interrupted$ });
+  const ended = runCli(args, around);
+  const until = (pattern: RegExp) =>
+    vi.waitFor(() => expect(written.stdout + written.stderr).toMatch(pattern), { timeout: 25_000, interval: 10 });
+  return { written, ended, until, interrupt: () => interrupted$.next() };
+}
+
+describe('demo', () => {
+  it('trains to a falling loss and samples before and after, in under 60 s', { timeout: 60_000 }, async () => {
+    const begun = performance.now();
+    const { code, stdout, stderr } = await run(['demo', '--steps', '25']);
+    expect(code).toBe(0);
+    expect(performance.now() - begun).toBeLessThan(60_000);
+    const [before, after] = stdout.split('After training:');
+    expect(before).toContain('What is the capital of France?');
+    expect(after).toContain('What is the capital of France? → "Paris"');
+    const [, first, last] = /Loss ([\d.]+) [▁-█]+ ([\d.e-]+) /.exec(after!)!;
+    expect(Number(last)).toBeLessThan(Number(first) / 10);
+    expect(after).toContain('tinker-rx auth login');
+    expect(stderr).toMatch(/train: 100 %, 25\/25 steps/);
+  });
+
+  it('leaves nothing behind when it is interrupted', async () => {
+    const { ended, until, interrupt, written } = start(['demo', '--steps', '100000']);
+    await until(/Training on 20 questions/);
+    interrupt();
+    expect(await ended).toBe(130);
+    expect(written.stderr).toContain('start over with: tinker-rx demo');
+  });
+
+  it('ships the data of the example', () => {
+    expect(readFileSync(asset('assets/questions.jsonl'), 'utf8')).toBe(
+      readFileSync(asset('examples/data/questions.jsonl'), 'utf8'),
+    );
+  });
+});
+
+describe('local', () => {
+  it('serves until it is interrupted, and keeps its data', async () => {
+    const data = join(folder, 'store');
+    const { ended, until, interrupt, written } = start(['local', '--data', data, '--key', 'tml-mine', '--clock', '5']);
+    await until(/Ready/);
+    const [, url] = /^export TINKER_BASE_URL=(\S+)\nexport TINKER_API_KEY=tml-mine\n/.exec(written.stdout)!;
+    vi.stubEnv('TINKER_API_KEY', 'tml-mine');
+    expect((await run(['model', 'list', '--base-url', url!])).stdout).toContain('tinker-rx/tiny');
+    interrupt();
+    expect(await ended).toBe(0);
+    expect(written.stderr).toContain(`Go on with: tinker-rx local --data ${data}`);
+    expect(existsSync(data)).toBe(true);
+    await expect(fetch(`${url}/api/v1/healthz`)).rejects.toThrow();
+  });
+
+  it('removes a temporary folder, and prints JSON', async () => {
+    const { ended, until, interrupt, written } = start(['local', '-f', 'json']);
+    await until(/\n}/);
+    const { data, api_key, models } = JSON.parse(written.stdout) as { data: string; api_key: string; models: string[] };
+    expect(api_key).toMatch(/^tml-/);
+    expect(models).toContain('tinker-rx/tiny');
+    interrupt();
+    expect(await ended).toBe(0);
+    expect(existsSync(data)).toBe(false);
+  });
+
+  it('says that a port is taken', async () => {
+    const local = await LocalTinker.start();
+    const { code, stderr } = await run(['local', '--port', new URL(local.url).port]);
+    expect(stderr).toMatch(/^Error: port \d+: the port is in use already/);
+    expect(code).toBe(1);
+    await local.close();
+  });
+});
+
+describe('train', () => {
+  const data = asset('examples/data/questions.jsonl');
+  const flags = [
+    '-m',
+    'tinker-rx/tiny',
+    '--rank',
+    '4',
+    '--batch-size',
+    '5',
+    '--epochs',
+    '6',
+    '--checkpoint-every',
+    '50',
+  ];
+  const losses = (log: string) =>
+    readFileSync(join(log, 'metrics.jsonl'), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { index: number; loss: number })
+      .map(({ index, loss }) => [index, loss]);
+
+  it('goes on after Ctrl-C as if it had never stopped', { timeout: 60_000 }, async () => {
+    await using local = await LocalTinker.start();
+    vi.stubEnv('TINKER_BASE_URL', local.url);
+    vi.stubEnv('TINKER_API_KEY', local.apiKey);
+    const [whole, parts] = [join(folder, 'whole'), join(folder, 'parts')];
+    expect((await run(['train', data, ...flags, '--log', whole])).code).toBe(0);
+
+    local.dials.clockMs = 100;
+    const { ended, until, interrupt, written } = start(['train', data, ...flags, '--log', parts]);
+    await until(/log in/);
+    await vi.waitFor(() => expect(losses(parts).length).toBeGreaterThan(2), { timeout: 20_000 });
+    interrupt();
+    expect(await ended).toBe(130);
+    expect(written.stderr).toContain('Finishing the steps under way and saving a checkpoint');
+    expect(written.stderr).toMatch(/Stopped; saved after step \d+\. Go on with: tinker-rx train --resume \S+parts\n$/);
+    const done = losses(parts).length;
+    expect(done).toBeLessThan(24);
+
+    local.dials.clockMs = 0;
+    const resumed = await run(['train', '--resume', parts]);
+    expect(resumed.code).toBe(0);
+    expect(resumed.stderr).toContain(`going on after step ${done}`);
+    expect(losses(parts)).toStrictEqual(losses(whole));
+    expect((await run(['train', '--resume', parts])).stderr).toContain('The run was finished already');
+  });
+
+  it('stops at once on the second Ctrl-C', { timeout: 60_000 }, async () => {
+    await using local = await LocalTinker.start({ clockMs: 5000 });
+    vi.stubEnv('TINKER_BASE_URL', local.url);
+    vi.stubEnv('TINKER_API_KEY', local.apiKey);
+    const { ended, until, interrupt, written } = start(['train', data, ...flags, '--log', join(folder, 'x')]);
+    await until(/log in/);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const begun = performance.now();
+    interrupt();
+    interrupt();
+    expect(await ended).toBe(130);
+    expect(performance.now() - begun).toBeLessThan(4000);
+    expect(written.stderr).toContain('Stopped; nothing is saved yet.');
+  });
+});
+
+describe('dashboard', () => {
+  it('shows a log until it is interrupted', async () => {
+    const { ended, until, interrupt, written } = start(['dashboard', '--log', folder]);
+    await until(/Ctrl-C ends it/);
+    const url = written.stdout.trim();
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?token=/);
+    expect((await fetch(url)).status).toBe(200);
+    expect((await fetch(url.replace(/token=.*/, 'token=wrong'))).status).not.toBe(200);
+    interrupt();
+    expect(await ended).toBe(0);
+    await expect(fetch(url)).rejects.toThrow();
+  });
+  it('fails where there is no folder', async () => {
+    expect((await run(['dashboard', '--log', join(folder, 'none')])).code).toBe(1);
+  });
+});
