@@ -28,7 +28,8 @@ describe('the page of a real run', () => {
 
   beforeAll(async () => {
     browser = await launch();
-    local = await LocalTinker.start();
+    // With a clock, as the real service has: a step takes a while, and can be seen on its way.
+    local = await LocalTinker.start({ clockMs: 60 });
     service = new ServiceClient({ baseUrl: local.url, apiKey: local.apiKey, logLevel: 'silent' });
     dashboard = await serveDashboard(service, { decode, title: 'colours' });
     opened = await open(browser, dashboard.url);
@@ -184,6 +185,7 @@ describe('the page of a real run', () => {
       (said) => said?.includes('capacity: the service is short of it (other tenants are being served)') === true,
       40_000,
     );
+    await page.evaluate(() => scrollTo(0, 0));
     await picture(page, 'waiting');
     local.dials.resume();
     await pass;
@@ -192,6 +194,37 @@ describe('the page of a real run', () => {
       (count) => count === 0,
     );
     expect(await page.locator('#waiting-summary').textContent()).toBe('Nothing is under way.');
+  });
+
+  it('shows a backoff and a pause for billing, with the reason', async () => {
+    const { page } = opened;
+    const fault = (endpoint: string, status: number, detail: string) => ({
+      rules: [{ endpoint, nth: 1, fault: { type: 'status' as const, status, detail, retryAfterMs: 2000 } }],
+    });
+    local.dials.faults = fault('forward_backward', 503, 'no room');
+    const first = lastValueFrom(trainer.forwardBackward(DATA, 'cross_entropy'));
+    const backoff = page.locator('.pause[data-kind="backoff"]');
+    await eventually(
+      () => backoff.count(),
+      (count) => count === 1,
+    );
+    expect(await backoff.textContent()).toMatch(/Backing off on forward_backward.*s left.*no room/);
+    expect(await page.locator('#requests tr', { hasText: 'forward_backward' }).textContent()).toContain('not sent');
+    await first;
+    local.dials.faults = fault('forward_backward', 402, 'the account is empty');
+    const second = lastValueFrom(trainer.forwardBackward(DATA, 'cross_entropy'));
+    const billing = page.locator('.pause[data-kind="billing"]');
+    await eventually(
+      () => billing.count(),
+      (count) => count === 1,
+    );
+    expect(await billing.textContent()).toMatch(/Paused for billing.*the account is empty/);
+    await picture(page, 'billing', false);
+    await second;
+    await eventually(
+      () => billing.count(),
+      (count) => count === 0,
+    );
   });
 
   it('shows an error', async () => {

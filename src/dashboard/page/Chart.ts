@@ -8,6 +8,8 @@ export interface Line {
   /** The name of a colour in the style sheet. */
   readonly colour: string;
   readonly faint?: boolean;
+  /** The newest value: what is drawn last may be the highest of many. */
+  readonly latest?: number | undefined;
 }
 
 export interface Picture {
@@ -35,8 +37,11 @@ export interface ChartOptions {
 const HEIGHT = 210;
 /** So few points are shown as such: a line would hide how few they are. */
 const FEW = 40;
-/** So that an axis of bytes has round numbers of KiB. */
-const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power);
+/** Distances between marks: round numbers of KiB, whole steps. */
+const INCREMENTS = {
+  bytes: Array.from({ length: 50 }, (_, power) => 2 ** power),
+  steps: Array.from({ length: 10 }, (_, power) => [1, 2, 5].map((times) => times * 10 ** power)).flat(),
+};
 
 /** One plot with its caption: drawn by uPlot, read with pointer or keyboard. */
 export class Chart {
@@ -76,7 +81,9 @@ export class Chart {
     this.theme = theme;
     const { lines, data, logarithmic } = picture;
     const nothing = !data.ys.some((ys) => ys.some((y) => y !== null));
-    const shape = nothing ? 'nothing' : JSON.stringify([lines, logarithmic, theme]);
+    const shape = nothing
+      ? 'nothing'
+      : JSON.stringify([lines.map(({ label, colour, faint }) => [label, colour, faint]), logarithmic, theme]);
     if (shape !== this.#shape) {
       this.#shape = shape;
       this.#uplot?.destroy();
@@ -120,11 +127,16 @@ export class Chart {
           },
         },
         axes: [
-          { ...shared, size: 28, space: 60 },
+          {
+            ...shared,
+            size: 28,
+            space: 70,
+            ...(axis === 'step' ? { incrs: INCREMENTS.steps } : { values: (_, splits) => splits.map(timeOfDay) }),
+          },
           {
             ...shared,
             size: 58,
-            ...(unit === 'bytes' ? { incrs: POWERS } : {}),
+            ...(unit === 'bytes' ? { incrs: INCREMENTS.bytes } : {}),
             values: (_, splits) => splits.map((split) => (split === null ? '' : format(split))),
           },
         ],
@@ -174,18 +186,13 @@ export class Chart {
   #say(place: number | undefined): void {
     const { lines, data } = this.#picture!;
     const { axis, format } = this.#options;
-    const values = lines.flatMap(({ label, faint }, line) => {
+    const values = lines.flatMap(({ label, faint, latest }, line) => {
       if (faint === true) return [];
-      const value = place === undefined ? data.ys[line]!.findLast((y) => y !== null) : data.ys[line]![place];
+      const value = place === undefined ? latest : data.ys[line]![place];
       return value === undefined || value === null ? [] : [`${lines.length > 1 ? `${label} ` : ''}${format(value)}`];
     });
     const x = place === undefined ? undefined : data.x[place];
-    const at =
-      x === undefined
-        ? ''
-        : axis === 'time'
-          ? `${new Date(x * 1000).toLocaleTimeString('en-GB')}: `
-          : `step ${Math.round(x)}: `;
+    const at = x === undefined ? '' : axis === 'time' ? `${timeOfDay(x)}: ` : `step ${Math.round(x)}: `;
     this.#output.textContent = `${at}${values.join(' · ')}`;
   }
 
@@ -225,3 +232,5 @@ export class Chart {
     event.preventDefault();
   }
 }
+
+const timeOfDay = (second: number): string => new Date(second * 1000).toLocaleTimeString('en-GB');

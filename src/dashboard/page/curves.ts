@@ -40,8 +40,8 @@ export class Curves {
   constructor(runs: Runs) {
     this.#runs = runs;
     fillSelect(this.#window, WINDOWS);
-    this.#addSteps('Loss', () => 'loss', { logarithmic: () => this.#logarithmic.checked });
-    this.#addSteps('Reward', () => this.#reward.value, { control: this.#reward, optional: true });
+    this.#addSteps('Loss', () => 'loss', { always: true, logarithmic: () => this.#logarithmic.checked });
+    this.#addSteps('Reward', () => this.#reward.value, { control: this.#reward });
     this.#addSteps('Learning rate', () => 'learningRate', { raw: true });
     this.#addSteps('Tokens per second', () => 'tokensPerSecond');
     this.#addClock(
@@ -50,7 +50,7 @@ export class Curves {
       number,
     );
     this.#addClock('Bytes in flight', () => 'bytes', bytes);
-    this.#addSteps('Cycles per step', () => 'cycles', { optional: true });
+    this.#addSteps('Cycles per step', () => 'cycles');
     this.#addSteps('Metric', () => this.#other.value, { control: this.#other });
     const sight = new IntersectionObserver((entries) => {
       for (const { target, isIntersecting } of entries) {
@@ -125,12 +125,12 @@ export class Curves {
     column: () => string,
     {
       control,
-      optional = false,
+      always = false,
       raw = false,
       logarithmic = () => false,
     }: {
       readonly control?: HTMLElement;
-      readonly optional?: boolean;
+      readonly always?: boolean;
       readonly raw?: boolean;
       readonly logarithmic?: () => boolean;
     } = {},
@@ -146,7 +146,7 @@ export class Curves {
     const picture = (state: DashboardState, points: number): Picture | undefined => {
       const name = column();
       const runs = this.#runs.shown(state).filter(({ run }) => run.series.column(name) !== undefined);
-      if (optional && runs.length === 0) return undefined;
+      if (!always && runs.length === 0) return undefined;
       const weight = raw ? 0 : Number(this.#smoothing.value);
       const log = logarithmic();
       const lines: Line[] = [];
@@ -154,12 +154,13 @@ export class Curves {
       for (const { run, colour } of runs) {
         const x = run.series.index;
         const y = log ? run.series.column(name)!.map((value) => (value > 0 ? value : NaN)) : run.series.column(name)!;
-        lines.push({ label: run.name, colour, ...(weight > 0 ? { faint: true } : {}) });
-        curves.push({ x, y });
+        const calm = smooth(y, weight);
         if (weight > 0) {
-          lines.push({ label: run.name, colour });
-          curves.push({ x, y: smooth(y, weight) });
+          lines.push({ label: run.name, colour, faint: true });
+          curves.push({ x, y });
         }
+        lines.push({ label: run.name, colour, latest: calm.findLast((value) => !Number.isNaN(value)) });
+        curves.push({ x, y: calm });
       }
       const [from, to] = this.#range(state);
       return { lines, data: align(curves, from, to, points), from, to, logarithmic: log };
@@ -176,17 +177,17 @@ export class Curves {
       onZoom: () => {},
       ...(format === bytes ? { unit: 'bytes' } : {}),
     });
-    const picture = (state: DashboardState, points: number): Picture => {
+    const picture = (state: DashboardState, points: number): Picture | undefined => {
       const { clock, pauses } = state.events;
-      const to =
-        clock.lastIndex === undefined
-          ? 0
-          : Math.max(clock.lastIndex, Math.floor((Date.now() + state.aheadMs) / 1000) - 1);
-      const from = Math.max(clock.index[0] ?? 0, to - SECONDS_SHOWN);
       const name = column(state);
-      const curve = bySecond(clock.index, clock.column(name), from, to, name === 'bytes');
+      if (clock.lastIndex === undefined || clock.column(name) === undefined) return undefined;
+      // The second that runs is not over; and what ended long ago is shown as it ended.
+      const now = Math.floor((Date.now() + state.aheadMs) / 1000) - 1;
+      const to = now - clock.lastIndex > SECONDS_SHOWN ? clock.lastIndex : Math.max(now, clock.lastIndex);
+      const from = Math.max(clock.index[0]!, to - SECONDS_SHOWN);
+      const curve = bySecond(clock.index, clock.column(name)!, from, to, name === 'bytes');
       return {
-        lines: [{ label: title, colour: 'run0' }],
+        lines: [{ label: title, colour: 'run0', latest: curve.y.at(-1) }],
         data: align([curve], from, to, points),
         from,
         to: Math.max(to, from + 10),
@@ -211,21 +212,15 @@ export class Curves {
 }
 
 /** A value for every second: where nothing came, nothing happened, or what was stays. */
-function bySecond(
-  index: Float64Array,
-  column: Float64Array | undefined,
-  from: number,
-  to: number,
-  stays: boolean,
-): Curve {
-  const length = column === undefined || to < from ? 0 : to - from + 1;
+function bySecond(index: Float64Array, column: Float64Array, from: number, to: number, stays: boolean): Curve {
+  const length = to - from + 1;
   const x = Float64Array.from({ length }, (_, second) => from + second);
   const y = new Float64Array(length);
   let [row, last] = [0, 0];
   for (let second = 0; second < length; second++) {
     let value = stays ? last : 0;
     for (; row < index.length && index[row]! <= from + second; row++) {
-      if (index[row] === from + second && !Number.isNaN(column![row]!)) value = column![row]!;
+      if (index[row] === from + second && !Number.isNaN(column[row]!)) value = column[row]!;
     }
     y[second] = last = value;
   }

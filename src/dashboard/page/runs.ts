@@ -40,7 +40,7 @@ export class Runs {
     const said = make(
       'span',
       { class: `status ${status}` },
-      ` · ${status}${message === undefined ? '' : `: ${message}`}`,
+      ` · ${status === 'logged' ? 'from its log' : status}${message === undefined ? '' : `: ${message}`}`,
     );
     const count = make('span', { class: 'status', 'data-run': name });
     return make('li', {}, make('label', {}, box, swatch, name, ' ', count, said));

@@ -28,7 +28,9 @@ export function sampleArticle(sample: DashboardSample, text: string): HTMLElemen
   const hits = hitPieces(pieces, text);
   const append = (from: number, to: number) => {
     for (let piece = from; piece < Math.min(to, pieces.length); piece++) {
-      body.append(make('i', { class: `${likelihood(sample, piece)}${hits.has(piece) ? ' hit' : ''}` }, pieces[piece]!));
+      body.append(
+        make('i', { class: `${likelihood(sample, piece)}${hits.has(piece) ? ' hit' : ''}` }, visible(pieces[piece]!)),
+      );
     }
   };
   append(0, FIRST_PIECES);
@@ -51,6 +53,13 @@ export function sampleArticle(sample: DashboardSample, text: string): HTMLElemen
   }
   return article;
 }
+
+/** Line ends and other controls have no looks of their own, and a colour needs something to be on. */
+const visible = (piece: string): string =>
+  piece
+     
+    .replace(/[\x00-\x08\x0b-\x1f]/g, (control) => String.fromCharCode(0x2400 + control.charCodeAt(0)))
+    .replaceAll('\n', '↵\n');
 
 /** The class of a piece, by its probability. */
 function likelihood({ logprobs }: DashboardSample, piece: number): string {

@@ -39,14 +39,14 @@ export class Tiles {
     this.#show('Samples/s', number(samplesPerSecond(state, nowMs)));
     this.#show('Cycles/step', series?.column('cycles') === undefined ? undefined : number(series.last('cycles')));
     this.#show('Under way', whole(events.requests.size));
-    this.#show('Bytes in flight', `${bytes(events.bytesInFlight)} of ${bytes(state.budgetBytes)}`);
+    this.#show('Bytes in flight', bytes(events.bytesInFlight), '', ` of ${bytes(state.budgetBytes)}`);
     this.#meter.value = state.budgetBytes > 0 ? Math.min(1, events.bytesInFlight / state.budgetBytes) : 0;
     this.#values.get('Bytes in flight')?.tile.append(this.#meter);
     this.#show('Retries', whole((events.counts['request-retry'] ?? 0) + (events.counts['sample-resubmitted'] ?? 0)));
     this.#show('Errors', whole(events.failures.length), events.failures.length > 0 ? 'bad' : '');
   }
 
-  #show(name: string, text: string | undefined, style = ''): void {
+  #show(name: string, text: string | undefined, style = '', small = ''): void {
     let shown = this.#values.get(name);
     if (shown === undefined) {
       const value = make('dd');
@@ -55,7 +55,9 @@ export class Tiles {
       this.#list.append(shown.tile);
     }
     shown.tile.hidden = text === undefined;
-    if (text !== undefined && shown.value.textContent !== text) shown.value.textContent = text;
+    if (text !== undefined && shown.value.textContent !== text + small) {
+      shown.value.replaceChildren(text, ...(small === '' ? [] : [make('small', {}, small)]));
+    }
     shown.value.className = style;
   }
 }

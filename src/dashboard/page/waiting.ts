@@ -27,7 +27,10 @@ export class Waiting {
 
     const requests = [...events.requests.values()];
     this.#summary.textContent = requests.length === 0 ? 'Nothing is under way.' : summaryOf(requests);
-    this.#rows.replaceChildren(...requests.slice(0, SHOWN).map((request) => requestRow(request, pauses, nowMs)));
+    this.#rows.replaceChildren(
+      ...pauses.filter(({ kind }) => kind !== 'billing').map((pause) => unsentRow(pause, nowMs)),
+      ...requests.slice(0, SHOWN).map((request) => requestRow(request, pauses, nowMs)),
+    );
 
     const notes = events.notes.toArray().slice(-SHOWN).reverse();
     replaceIfNew(
@@ -86,6 +89,20 @@ function summaryOf(requests: readonly OpenRequest[]): string {
   const parts = [...groups].map(([name, count]) => `${whole(count)} × ${name}`);
   const more = requests.length > SHOWN ? `; the oldest ${SHOWN} are listed` : '';
   return `${whole(requests.length)} under way: ${parts.join(', ')}${more}.`;
+}
+
+/** What is not with the service, because it may not be sent yet. */
+function unsentRow({ kind, what, why, sinceMs, untilMs = sinceMs }: Pause, nowMs: number): HTMLElement {
+  const next = `${kind === 'sampling' ? 'the end of the pause' : 'the next try'} in ${duration(untilMs - nowMs)}`;
+  return make(
+    'tr',
+    {},
+    make('td', {}, kind === 'sampling' ? 'Sample' : what),
+    make('td', { class: 'warn' }, `${next}: ${why}`),
+    make('td', { class: 'number' }, duration(nowMs - sinceMs)),
+    make('td', { class: 'number' }, '–'),
+    make('td', {}, 'not sent'),
+  );
 }
 
 function requestRow(request: OpenRequest, pauses: readonly Pause[], nowMs: number): HTMLElement {

@@ -56,7 +56,7 @@ function stepsIn(folder: string, run: string, scheduler: SchedulerLike): Observa
             .filter(isStep)
             .flatMap((step) => [...toChanges(step)]);
         toChanges = stepChanges(run);
-        return [{ kind: 'run', run, status: 'running', fresh: true }];
+        return [{ kind: 'run', run, status: 'logged', fresh: true }];
       }),
     );
   });

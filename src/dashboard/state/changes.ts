@@ -79,7 +79,8 @@ export interface Note {
   readonly text: string;
 }
 
-export type RunStatus = 'running' | 'finished' | 'failed';
+/** `logged`: read from a log, which does not say whether the run goes on. */
+export type RunStatus = 'running' | 'finished' | 'failed' | 'logged';
 
 /** Numbers by column; null where a row has none. */
 export type Columns = Readonly<Record<string, readonly (number | null)[]>>;

@@ -90,7 +90,7 @@ describe('what a page is sent', () => {
     const response = await fetch(new URL('/events', dashboard.url), { headers, signal: signal.signal });
     const reader = response.body!.getReader();
     let text = '';
-    while (!text.includes('hello')) text += Buffer.from((await reader.read()).value!).toString();
+    while (!text.includes('hello')) text += Buffer.from((await reader.read()).value).toString();
     signal.abort();
     for (const [, id] of text.matchAll(/^id: (.*)$/gm)) ids.push(id!);
     for (const [, data] of text.matchAll(/^data: (.*)$/gm)) first.push(JSON.parse(data!) as DashboardMessage);
@@ -201,7 +201,7 @@ describe('what a page is sent', () => {
       status: 400,
       headers: { 'x-api-key': key },
       body: { key },
-    } as never);
+    });
     events$.next({ type: 'request-failed', elapsedMs: 1, error, atMs: 1 });
     events$.next({
       type: 'session-message',
@@ -301,7 +301,7 @@ async function everything(dashboard: Dashboard): Promise<string> {
   const response = await fetch(new URL('/events', dashboard.url), { headers, signal: signal.signal });
   const reader = response.body!.getReader();
   let text = '';
-  while (!text.includes('hello')) text += Buffer.from((await reader.read()).value!).toString();
+  while (!text.includes('hello')) text += Buffer.from((await reader.read()).value).toString();
   signal.abort();
   return text;
 }
