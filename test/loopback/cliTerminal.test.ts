@@ -1,0 +1,188 @@
+/** The command as a process of its own on a real (pseudo-)terminal, by `script` of util-linux. */
+import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { rolldown } from 'rolldown';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { LocalTinker } from 'tinker-rx/local';
+import { textWidth } from '../../src/cli/textWidth.js';
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const QUESTIONS = here('../../examples/data/questions.jsonl');
+const COLUMNS = 90;
+let folder: string;
+let bundled: string;
+let main: string;
+let local: LocalTinker;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'tinker-rx-terminal-'));
+  // Node 20 runs no TypeScript: the command is bundled, to a place from where its dependencies are found.
+  bundled = join(here('../../node_modules/.cache'), `tinker-rx-terminal-${process.pid}`);
+  mkdirSync(bundled, { recursive: true });
+  const bundle = await rolldown({
+    input: here('../../src/cli/main.ts'),
+    platform: 'node',
+    external: /^(?!\.|\/|\0)/,
+    logLevel: 'silent',
+  });
+  await bundle.write({ dir: bundled, format: 'esm', entryFileNames: 'main.mjs', chunkFileNames: '[name]-[hash].mjs' });
+  await bundle.close();
+  main = join(bundled, 'main.mjs');
+  local = await LocalTinker.start();
+}, 60_000);
+afterAll(async () => {
+  await local.close();
+  for (const path of [folder, bundled]) rmSync(path, { recursive: true, force: true });
+});
+
+const running: ChildProcessWithoutNullStreams[] = [];
+afterEach(() => {
+  for (const child of running.splice(0)) child.kill('SIGKILL');
+  local.dials.clockMs = 0;
+});
+
+const environment = (more: Readonly<Record<string, string>> = {}) => ({
+  PATH: process.env['PATH'],
+  HOME: folder,
+  TERM: 'xterm',
+  TINKER_BASE_URL: local.url,
+  TINKER_API_KEY: local.apiKey,
+  ...more,
+});
+
+/** Starts the command on a terminal; gives what the terminal shows so far, and its keyboard. */
+function terminal(args: readonly string[], more: Readonly<Record<string, string>> = {}) {
+  const words = [process.execPath, main, ...args].map((word) => `'${word}'`).join(' ');
+  const child = spawn('script', ['-qec', `stty cols ${COLUMNS} rows 24; exec ${words}`, '/dev/null'], {
+    cwd: folder,
+    env: environment(more),
+  });
+  running.push(child);
+  let shown = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text));
+  const code = new Promise<number | null>((resolve) => child.on('close', resolve));
+  return {
+    type: (keys: string) => child.stdin.write(keys),
+    until: (pattern: RegExp) => vi.waitFor(() => expect(shown).toMatch(pattern), { timeout: 20_000, interval: 20 }),
+    code,
+    shown: () => shown,
+  };
+}
+const CTRL_C = '\u0003';
+const CTRL_D = '\u0004';
+// eslint-disable-next-line no-control-regex
+const ESCAPES = /\u001b\[[0-9;?]*[A-Za-z]/g;
+/** Every state of every line that the terminal showed. */
+const states = (shown: string): string[] => shown.replaceAll(ESCAPES, '').split(/[\r\n]+/);
+
+const TRAIN = ['-m', 'tinker-rx/tiny', '--rank', '4', '--batch-size', '20'];
+
+describe('train', () => {
+  it('draws a bar that grows on one line and fits', { timeout: 60_000 }, async () => {
+    const { code, shown } = terminal(['train', QUESTIONS, ...TRAIN, '--epochs', '20', '--log', 'bar']);
+    expect(await code).toBe(0);
+    const bars = states(shown()).filter((line) => line.startsWith('train'));
+    const filled = bars.map((line) => line.split('█').length - 1);
+    expect(filled).toStrictEqual([...filled].sort((a, b) => a - b));
+    expect(new Set(filled).size).toBeGreaterThan(2);
+    expect(bars.at(-1)).toMatch(/^train {2}█{24} {2}100 % {2}20\/20 steps {2}[\d.]+ steps\/s {2}0:00 left {2}loss \d/);
+    expect(Math.max(...bars.map(textWidth))).toBeLessThan(COLUMNS);
+    // Redrawn in place: no line feed between two states of the bar.
+    expect(shown()).toMatch(/\rtrain[^\n]*\rtrain/);
+  });
+
+  it('saves on Ctrl-C, says how to go on, and goes on', { timeout: 60_000 }, async () => {
+    local.dials.clockMs = 100;
+    const { code, shown, until, type } = terminal(['train', QUESTIONS, ...TRAIN, '--epochs', '40', '--log', 'stopped']);
+    await until(/[2-9]\/40 steps/);
+    type(CTRL_C);
+    expect(await code).toBe(130);
+    expect(shown()).toContain('Finishing the steps under way');
+    const [, steps, command] = /saved after step (\d+)\. Go on with: tinker-rx (.+?)\r/.exec(shown())!;
+    local.dials.clockMs = 0;
+    const resumed = terminal(command!.split(' '));
+    expect(await resumed.code).toBe(0);
+    expect(resumed.shown()).toContain(`going on after step ${steps}`);
+    const metrics = readFileSync(join(folder, 'stopped', 'metrics.jsonl'), 'utf8')
+      .trim()
+      .split('\n');
+    expect(metrics.map((line) => (JSON.parse(line) as { index: number }).index)).toStrictEqual(
+      Array.from({ length: 40 }, (_, index) => index),
+    );
+  });
+});
+
+describe('chat', () => {
+  it('answers, cancels a reply on Ctrl-C, and ends on Ctrl-D', { timeout: 60_000 }, async () => {
+    const { code, shown, until, type } = terminal(['chat', '-m', 'tinker-rx/tiny', '--max-tokens', '12']);
+    await until(/you.* › /);
+    type('Hello there\r');
+    await until(/Hello there[^]*\n[^]*› /);
+    type('/help\r');
+    await until(/\/system <text>/);
+    local.dials.pause('paused_capacity', 'a test');
+    type('Never answered\r');
+    await until(/thinking … \d s/);
+    type(CTRL_C);
+    await until(/\(cancelled\)/);
+    local.dials.resume();
+    type(CTRL_D);
+    expect(await code).toBe(0);
+    expect(shown()).toContain('Talking to tinker-rx/tiny');
+  });
+
+  it('ends on Ctrl-C where nothing is under way', { timeout: 30_000 }, async () => {
+    const { code, until, type } = terminal(['chat', '-m', 'tinker-rx/tiny']);
+    await until(/› /);
+    type(CTRL_C);
+    expect(await code).toBe(0);
+  });
+});
+
+describe('auth login', () => {
+  it('masks the key', { timeout: 30_000 }, async () => {
+    const { code, shown, until, type } = terminal(['auth', 'login'], { TINKER_API_KEY: '' });
+    await until(/Paste your API key: /);
+    type('x\u007f');
+    type(local.apiKey);
+    type('\r');
+    expect(await code).toBe(0);
+    expect(shown()).toContain('*'.repeat(local.apiKey.length - 1));
+    expect(shown()).not.toContain(local.apiKey);
+    expect(shown()).toContain('Logged in as local@localhost');
+    rmSync(join(folder, '.tinker'), { recursive: true });
+  });
+  it('ends with 130 on Ctrl-C', { timeout: 30_000 }, async () => {
+    const { code, until, type } = terminal(['auth', 'login'], { TINKER_API_KEY: '' });
+    await until(/Paste your API key: /);
+    type(CTRL_C);
+    expect(await code).toBe(130);
+  });
+});
+
+describe('output', () => {
+  it('has colours on a terminal, unless NO_COLOR', { timeout: 30_000 }, async () => {
+    const colourful = terminal(['model', 'list']);
+    expect(await colourful.code).toBe(0);
+    expect(colourful.shown()).toContain('\u001b[1mModel');
+    const plain = terminal(['model', 'list'], { NO_COLOR: '1' });
+    expect(await plain.code).toBe(0);
+    expect(plain.shown()).not.toContain('\u001b');
+    expect(plain.shown()).toContain('tinker-rx/tiny');
+  });
+
+  it('ends quietly where its reader does not read on, and on Ctrl-C while it waits', { timeout: 30_000 }, async () => {
+    const command = `'${process.execPath}' '${main}' completion bash | true`;
+    const { stderr } = await promisify(execFile)('bash', ['-c', command], { env: environment() });
+    expect(stderr).toBe('');
+    const waiting = terminal(['run', 'list', '--base-url', 'http://127.0.0.1:64999']);
+    await waiting.until(/fetching training runs 0 … 1 s {2}trying again in/);
+    waiting.type(CTRL_C);
+    expect(await waiting.code).toBe(130);
+    expect(waiting.shown()).not.toMatch(/ {4}at /);
+  });
+});
