@@ -33,6 +33,7 @@ describe('a send', () => {
   });
 
   it.each([
+    [302, 'status'],
     [400, 'bad_request'],
     [401, 'authentication'],
     [403, 'permission_denied'],
