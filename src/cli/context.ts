@@ -16,8 +16,11 @@ export interface Surroundings {
   readonly stdout: Output;
   /** Progress, notes and errors. */
   readonly stderr: Output;
-  /** Emits for every Ctrl-C while somebody listens; without a listener the process ends at once. */
-  readonly interrupted$: Observable<void>;
+  /**
+   * Calls the listener for every Ctrl-C, until what it returns is called; without a listener the process ends at once.
+   * Not an Observable: RxJS takes longer to load than all that a small command does.
+   */
+  readonly onInterrupt: (listener: () => void) => () => void;
   readonly now: () => number;
 }
 
@@ -26,6 +29,8 @@ export type Format = 'table' | 'json';
 /** The surroundings and the options that every command has. */
 export interface Context extends Surroundings {
   readonly format: Format;
+  /** Emits for every Ctrl-C. */
+  readonly interrupted$: Observable<void>;
   /** For the clients: absent where the environment decides. */
   readonly baseUrl: string | undefined;
 }

@@ -16,9 +16,22 @@ export function lazily<A extends readonly unknown[], O>(
   return async (...parameters) => {
     const command = parameters.at(-1) as Command;
     const options = command.optsWithGlobals<{ format: Format; baseUrl?: string }>();
-    const context: Context = { ...surroundings, format: options.format, baseUrl: options.baseUrl };
+    const { Observable } = await import('rxjs');
+    const interrupted$ = new Observable<void>((subscriber) => surroundings.onInterrupt(() => subscriber.next()));
+    const context: Context = { ...surroundings, interrupted$, format: options.format, baseUrl: options.baseUrl };
     const { default: run } = await load();
     finish((await run(context, options as O, ...(parameters.slice(0, -2) as unknown as A))) ?? 0);
+  };
+}
+
+/** The action of a small command, which needs nothing but its surroundings. */
+export function simply<A extends readonly unknown[]>(
+  { surroundings }: Declaration,
+  load: () => Promise<{ readonly default: (surroundings: Surroundings, ...args: A) => Promise<void> }>,
+): (...parameters: unknown[]) => Promise<void> {
+  return async (...parameters) => {
+    const { default: run } = await load();
+    await run(surroundings, ...(parameters.slice(0, -2) as unknown as A));
   };
 }
 

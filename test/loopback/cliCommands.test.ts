@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LocalTinker } from 'tinker-rx/local';
+import { startHub } from '../unit/cli/fakeHub.js';
 import { run, type FakeTerminal, type Ran } from '../unit/cli/terminal.js';
 
 const QUESTIONS = fileURLToPath(new URL('../../examples/data/questions.jsonl', import.meta.url));
@@ -203,6 +204,37 @@ describe('checkpoint', () => {
     expect(again.stderr).toContain('Target directory already exists');
     expect(again.code).toBe(1);
     await ok(['checkpoint', 'download', state, '-o', output, '--force']);
+  });
+
+  it('is pushed to the hub as an adapter', { timeout: 60_000 }, async () => {
+    const hub = await startHub();
+    vi.stubEnv('HF_ENDPOINT', hub.endpoint);
+    vi.stubEnv('HF_TOKEN', 'hf_good');
+    const { stdout } = await ok(['checkpoint', 'push-hf', state, '-r', 'my-adapter', '--commit-message', 'first']);
+    await golden('checkpoint-push-hf', stdout.replaceAll(hub.endpoint, 'http://hub'));
+    const commit = hub.seen.find(({ url }) => url === '/api/models/ada/my-adapter/commit/main')!;
+    const committed = commit.body
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { value: { path?: string; summary?: string } }).value);
+    expect(committed.map(({ path, summary }) => path ?? summary).sort()).toStrictEqual([
+      'README.md',
+      'adapter_config.json',
+      'adapter_model.safetensors',
+      'first',
+    ]);
+    const sent = hub.seen.find(({ method }) => method === 'PUT')!;
+    expect(Buffer.from(sent.body, 'latin1').subarray(8, 9).toString()).toBe('{');
+
+    hub.readme = 'from tinker://another/weights/x';
+    const other = await run(['checkpoint', 'push-hf', state, '-r', 'my-adapter']);
+    expect(other.stderr).toContain(
+      'The repository holds a different Tinker checkpoint\nFound tinker://another/weights/x',
+    );
+    expect(other.code).toBe(1);
+    vi.stubEnv('HF_TOKEN', 'hf_bad');
+    expect((await run(['checkpoint', 'push-hf', state])).stderr).toContain('Not logged in to Hugging Face');
+    await hub.close();
   });
 
   it('is deleted after a question', async () => {

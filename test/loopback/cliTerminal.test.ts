@@ -74,7 +74,7 @@ function terminal(args: readonly string[], more: Readonly<Record<string, string>
 }
 const CTRL_C = '\u0003';
 const CTRL_D = '\u0004';
-// eslint-disable-next-line no-control-regex
+
 const ESCAPES = /\u001b\[[0-9;?]*[A-Za-z]/g;
 /** Every state of every line that the terminal showed. */
 const states = (shown: string): string[] => shown.replaceAll(ESCAPES, '').split(/[\r\n]+/);
@@ -184,5 +184,16 @@ describe('output', () => {
     waiting.type(CTRL_C);
     expect(await waiting.code).toBe(130);
     expect(waiting.shown()).not.toMatch(/ {4}at /);
+  });
+
+  it('completes commands in bash', { timeout: 30_000 }, async () => {
+    const script = `
+      tinker-rx() { '${process.execPath}' '${main}' "$@"; }
+      source <(tinker-rx completion bash)
+      COMP_WORDS=(tinker-rx checkpoint d) COMP_CWORD=2
+      _tinker_rx
+      echo "\${COMPREPLY[@]}"`;
+    const { stdout } = await promisify(execFile)('bash', ['-c', script], { env: environment() });
+    expect(stdout).toBe('delete download\n');
   });
 });

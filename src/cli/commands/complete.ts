@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import type { Context } from '../context.js';
+import type { Surroundings } from '../context.js';
 import { buildProgram } from '../program.js';
 
 /** Prints the words that may stand in place of the last one, one a line; nothing where a file or a value is due. */
-export default async function complete(context: Context, _: object, words: readonly string[]): Promise<void> {
-  const candidates = candidatesFor(buildProgram({ surroundings: context, finish: () => {} }), words);
-  context.stdout.write(candidates.map((word) => `${word}\n`).join(''));
+export default async function complete(surroundings: Surroundings, words: readonly string[]): Promise<void> {
+  const candidates = candidatesFor(buildProgram({ surroundings, finish: () => {} }), words);
+  surroundings.stdout.write(candidates.map((word) => `${word}\n`).join(''));
 }
 
 /** The words that may stand in place of the last of `words`. */

@@ -1,4 +1,4 @@
-import type { Context } from '../context.js';
+import type { Surroundings } from '../context.js';
 
 /** The scripts ask `tinker-rx __complete` for words, so that they never know another set of commands than the program. */
 const SCRIPTS = {
@@ -21,6 +21,6 @@ compdef _tinker_rx tinker-rx
 `,
 };
 
-export default async function completion({ stdout }: Context, _: object, shell: keyof typeof SCRIPTS): Promise<void> {
+export default async function completion({ stdout }: Surroundings, shell: keyof typeof SCRIPTS): Promise<void> {
   stdout.write(SCRIPTS[shell]);
 }

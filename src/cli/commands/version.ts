@@ -1,6 +1,6 @@
-import type { Context } from '../context.js';
+import type { Surroundings } from '../context.js';
 import { packageVersion } from '../packageVersion.js';
 
-export default async function version({ stdout }: Context): Promise<void> {
+export default async function version({ stdout }: Surroundings): Promise<void> {
   stdout.write(`tinker-rx ${await packageVersion()}\n`);
 }

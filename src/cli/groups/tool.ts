@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander';
-import { lazily, type Declaration } from '../declare.js';
+import { lazily, simply, type Declaration } from '../declare.js';
 
 /** Commands about the command itself. */
 export function declareTool(program: Command, declaration: Declaration): void {
@@ -10,7 +10,7 @@ export function declareTool(program: Command, declaration: Declaration): void {
   program
     .command('version')
     .description('Show version information')
-    .action(lazily(declaration, () => import('../commands/version.js')));
+    .action(simply(declaration, () => import('../commands/version.js')));
   program
     .command('completion')
     .description('Print a completion script for your shell')
@@ -19,9 +19,9 @@ export function declareTool(program: Command, declaration: Declaration): void {
       'after',
       '\nbash: source <(tinker-rx completion bash)\nzsh:  source <(tinker-rx completion zsh)\nfish: tinker-rx completion fish | source',
     )
-    .action(lazily(declaration, () => import('../commands/completion.js')));
+    .action(simply(declaration, () => import('../commands/completion.js')));
   program
     .command('__complete', { hidden: true })
     .argument('[words...]')
-    .action(lazily(declaration, () => import('../commands/complete.js')));
+    .action(simply(declaration, () => import('../commands/complete.js')));
 }

@@ -1,8 +1,5 @@
-/** Against a hand-written hub that answers as huggingface.co's public API does, and keeps what it was sent. */
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -11,53 +8,17 @@ import { hubToken } from '../../../src/cli/hub/hubToken.js';
 import { matchesGlob } from '../../../src/cli/hub/matchesGlob.js';
 import { modelCard } from '../../../src/cli/hub/modelCard.js';
 import { withHttp } from '../../../src/cli/http.js';
+import { startHub, type FakeHub } from './fakeHub.js';
 
 let folder: string;
-let server: Server;
-let endpoint: string;
-let seen: { method: string; url: string; token: string | undefined; body: string }[];
-let have: Set<string>;
+let hub: FakeHub;
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'tinker-rx-hub-'));
-  [seen, have] = [[], new Set()];
-  server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const body = Buffer.concat(chunks).toString();
-      const url = request.url!;
-      seen.push({ method: request.method!, url, token: request.headers.authorization, body });
-      const json = (value: unknown, status = 200) => response.writeHead(status).end(JSON.stringify(value));
-      if (url === '/api/whoami-v2')
-        return request.headers.authorization === 'Bearer hf_good' ? json({ name: 'ada' }) : json({ error: 'no' }, 401);
-      if (url === '/api/repos/create') return json({ error: 'You already created this model repo' }, 409);
-      if (url.includes('/preupload/')) {
-        const { files } = JSON.parse(body) as { files: { path: string; size: number }[] };
-        return json({
-          files: files.map(({ path }) => ({ path, uploadMode: path.endsWith('.bin') ? 'lfs' : 'regular' })),
-        });
-      }
-      if (url.endsWith('/info/lfs/objects/batch')) {
-        const { objects } = JSON.parse(body) as { objects: { oid: string; size: number }[] };
-        const actions = (oid: string) => ({
-          upload: { href: `${endpoint}/store/${oid}`, header: { 'x-store': 'yes' } },
-          verify: { href: `${endpoint}/verify`, header: {} },
-        });
-        return json({
-          objects: objects.map(({ oid, size }) => ({ oid, size, ...(have.has(oid) ? {} : { actions: actions(oid) }) })),
-        });
-      }
-      if (url.includes('/commit/')) return json({ commitUrl: `${endpoint}/commit/1` });
-      if (url.includes('/resolve/')) return json({}, 404);
-      json({});
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  hub = await startHub();
 });
 afterEach(async () => {
   rmSync(folder, { recursive: true });
-  await new Promise((resolve) => server.close(resolve));
+  await hub.close();
 });
 
 describe('HubRepository', () => {
@@ -67,7 +28,7 @@ describe('HubRepository', () => {
     writeFileSync(join(folder, 'README.md'), '# hello');
     const files = ['a.bin', 'README.md'].map((name) => ({ path: join(folder, name), name }));
     return withHttp(async (http) => {
-      const repository = new HubRepository(http, 'hf_good', endpoint, 'ada/adapter');
+      const repository = new HubRepository(http, 'hf_good', hub.endpoint, 'ada/adapter');
       await repository.create(true);
       await repository.createBranch('v1');
       const progress: [number, number][] = [];
@@ -84,9 +45,9 @@ describe('HubRepository', () => {
 
   it('uploads large files to the store and the rest with the commit', async () => {
     const { url, progress } = await push();
-    expect(url).toBe(`${endpoint}/commit/1`);
+    expect(url).toBe(`${hub.endpoint}/commit/1`);
     expect(progress.at(-1)).toStrictEqual([BYTES.length, BYTES.length]);
-    expect(seen.map(({ method, url }) => `${method} ${url}`)).toStrictEqual([
+    expect(hub.seen.map(({ method, url }) => `${method} ${url}`)).toStrictEqual([
       'POST /api/repos/create',
       'POST /api/models/ada/adapter/branch/v1',
       'POST /api/models/ada/adapter/preupload/v1',
@@ -95,18 +56,17 @@ describe('HubRepository', () => {
       'POST /verify',
       'POST /api/models/ada/adapter/commit/v1?create_pr=1',
     ]);
-    expect(JSON.parse(seen[0]!.body)).toStrictEqual({
+    expect(JSON.parse(hub.seen[0]!.body)).toStrictEqual({
       name: 'adapter',
       organization: 'ada',
       private: true,
       type: 'model',
     });
-    expect(seen[4]!.body).toBe(BYTES);
+    expect(hub.seen[4]!.body).toBe(BYTES);
     // The store is somebody else: it must not see the token.
-    expect(seen[4]!.token).toBeUndefined();
+    expect(hub.seen[4]!.token).toBeUndefined();
     expect(
-      seen[6]!.body
-        .trim()
+      hub.seen[6]!.body.trim()
         .split('\n')
         .map((line) => JSON.parse(line) as unknown),
     ).toStrictEqual([
@@ -120,14 +80,14 @@ describe('HubRepository', () => {
   });
 
   it('sends no bytes that the hub has already', async () => {
-    have.add(oid);
+    hub.have.add(oid);
     await push();
-    expect(seen.some(({ method }) => method === 'PUT')).toBe(false);
+    expect(hub.seen.some(({ method }) => method === 'PUT')).toBe(false);
   });
 
   it('says who the token belongs to, or that it is no good', async () => {
-    expect(await withHttp((http) => HubRepository.whoami(http, 'hf_good', endpoint))).toBe('ada');
-    await expect(withHttp((http) => HubRepository.whoami(http, 'hf_bad', endpoint))).rejects.toThrow(
+    expect(await withHttp((http) => HubRepository.whoami(http, 'hf_good', hub.endpoint))).toBe('ada');
+    await expect(withHttp((http) => HubRepository.whoami(http, 'hf_bad', hub.endpoint))).rejects.toThrow(
       'Not logged in to Hugging Face',
     );
   });

@@ -35,7 +35,10 @@ export function surroundings({ input = '', columns, interrupted$ = NEVER, nowMs 
       stdin: Readable.from(input === '' ? [] : [input]),
       stdout: output('stdout'),
       stderr: output('stderr'),
-      interrupted$,
+      onInterrupt: (listener) => {
+        const listening = interrupted$.subscribe(listener);
+        return () => listening.unsubscribe();
+      },
       now: () => nowMs ?? Date.now(),
     },
   };
@@ -46,7 +49,7 @@ export function contextOf(terminal: FakeTerminal = {}): {
   written: { stdout: string; stderr: string };
 } {
   const { surroundings: around, written } = surroundings(terminal);
-  return { context: { ...around, format: 'table', baseUrl: undefined }, written };
+  return { context: { ...around, interrupted$: NEVER, format: 'table', baseUrl: undefined }, written };
 }
 
 /** Runs a command line in this process. */
