@@ -26,8 +26,6 @@ export interface Opened {
   readonly page: Page;
   /** What went wrong in the page: thrown errors, console errors, requests to anybody else. */
   readonly problems: string[];
-  /** Everything the page was sent. */
-  readonly received: string[];
 }
 
 /** A page in a context of its own. */
@@ -35,7 +33,6 @@ export async function open(browser: Browser, url: string, options: BrowserContex
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   const page = await context.newPage();
   const problems: string[] = [];
-  const received: string[] = [];
   page.on('pageerror', (error) => problems.push(error.message));
   page.on('console', (message) => {
     // A connection that is refused while the server is down is what the test is about.
@@ -46,7 +43,7 @@ export async function open(browser: Browser, url: string, options: BrowserContex
     if (asked.protocol !== 'data:' && asked.host !== new URL(url).host) problems.push(`asked ${request.url()}`);
   });
   await page.goto(url);
-  return { page, problems, received };
+  return { page, problems };
 }
 
 /** Keeps a picture under `artifacts/`. */

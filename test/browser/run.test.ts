@@ -300,7 +300,12 @@ describe('the page of a real run', () => {
     await new Promise((resolve) => setTimeout(resolve, 500));
     // Nothing sticks out to the side.
     expect(await phone.page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
-    await picture(phone.page, 'phone');
+    await picture(phone.page, 'phone-top', false);
+    await phone.page.locator('#waiting').scrollIntoViewIfNeeded();
+    await phone.page.evaluate(() => document.getElementById('samples')!.scrollIntoView({ behavior: 'instant' }));
+    await picture(phone.page, 'phone-samples', false);
+    await phone.page.evaluate(() => document.getElementById('errors')!.scrollIntoView({ behavior: 'instant' }));
+    await picture(phone.page, 'phone-end', false);
     expect(phone.problems).toStrictEqual([]);
     await phone.page.context().close();
   });
@@ -311,5 +316,19 @@ describe('the page of a real run', () => {
     const response = await fetch(dashboard.url);
     expect(await response.text()).not.toContain(local.apiKey);
     expect(await page.content()).not.toContain(local.apiKey);
+    // And nothing that would be sent to a page that comes now.
+    const sent = await page.evaluate(async () => {
+      const token = new URL(location.href).searchParams.get('token');
+      const { body } = await fetch('/events', { headers: { authorization: `Bearer ${token}` } });
+      const reader = body!.pipeThrough(new TextDecoderStream()).getReader();
+      let text = '';
+      while (!text.includes(': hello')) text += (await reader.read()).value;
+      await reader.cancel();
+      return text;
+    });
+    expect(sent).toContain('no such thing');
+    expect(sent.length).toBeGreaterThan(1000);
+    expect(sent).not.toContain(local.apiKey);
+    expect(sent).not.toContain('tml-');
   });
 });

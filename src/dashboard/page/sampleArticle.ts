@@ -57,7 +57,7 @@ export function sampleArticle(sample: DashboardSample, text: string): HTMLElemen
 /** Line ends and other controls have no looks of their own, and a colour needs something to be on. */
 const visible = (piece: string): string =>
   piece
-     
+
     .replace(/[\x00-\x08\x0b-\x1f]/g, (control) => String.fromCharCode(0x2400 + control.charCodeAt(0)))
     .replaceAll('\n', '↵\n');
 

@@ -28,7 +28,7 @@ export class Waiting {
     const requests = [...events.requests.values()];
     this.#summary.textContent = requests.length === 0 ? 'Nothing is under way.' : summaryOf(requests);
     this.#rows.replaceChildren(
-      ...pauses.filter(({ kind }) => kind !== 'billing').map((pause) => unsentRow(pause, nowMs)),
+      ...pauses.map((pause) => unsentRow(pause, nowMs)),
       ...requests.slice(0, SHOWN).map((request) => requestRow(request, pauses, nowMs)),
     );
 
@@ -92,12 +92,17 @@ function summaryOf(requests: readonly OpenRequest[]): string {
 }
 
 /** What is not with the service, because it may not be sent yet. */
-function unsentRow({ kind, what, why, sinceMs, untilMs = sinceMs }: Pause, nowMs: number): HTMLElement {
-  const next = `${kind === 'sampling' ? 'the end of the pause' : 'the next try'} in ${duration(untilMs - nowMs)}`;
+function unsentRow({ kind, what, why, sinceMs, untilMs = 0 }: Pause, nowMs: number): HTMLElement {
+  const left = duration(untilMs - nowMs);
+  const [work, next] = {
+    sampling: ['Sample', `the end of the pause in ${left}`],
+    backoff: [what, `the next try in ${left}`],
+    billing: ['Everything', 'billing'],
+  }[kind] as [string, string];
   return make(
     'tr',
     {},
-    make('td', {}, kind === 'sampling' ? 'Sample' : what),
+    make('td', {}, work),
     make('td', { class: 'warn' }, `${next}: ${why}`),
     make('td', { class: 'number' }, duration(nowMs - sinceMs)),
     make('td', { class: 'number' }, '–'),

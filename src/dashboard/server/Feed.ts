@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { bufferTime, filter, interval, Subject, Subscription, type SchedulerLike } from 'rxjs';
 import type { Change, DashboardMessage } from '../state/changes.js';
-import { DashboardState } from '../state/DashboardState.js';
+import { DashboardState, PIECES_KEPT, weightOf } from '../state/DashboardState.js';
 import { Ring } from '../state/Ring.js';
 import { packSteps } from './packSteps.js';
 import { redact } from './redact.js';
@@ -34,7 +34,11 @@ export class Feed {
   readonly state = new DashboardState();
   readonly #options: FeedOptions;
   readonly #changes = new Subject<Journaled>();
-  readonly #journal = new Ring<Journaled>(JOURNAL);
+  readonly #journal = new Ring<Journaled>(
+    JOURNAL,
+    ({ change }) => (change.kind === 'sample' ? weightOf(change.sample) : 0),
+    PIECES_KEPT,
+  );
   readonly #clients = new Set<ServerResponse>();
   /** The last change each page had when it came. */
   readonly #skip = new WeakMap<ServerResponse, number>();

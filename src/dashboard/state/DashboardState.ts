@@ -6,6 +6,10 @@ import { Ring } from './Ring.js';
 import { Series } from './Series.js';
 
 const ROWS_A_CHANGE = 500;
+/** Of all samples together: long ones are fewer. */
+export const PIECES_KEPT = 1_000_000;
+/** What a sample takes of that. */
+export const weightOf = ({ pieces, prompt }: DashboardSample): number => pieces.length + prompt.length / 10;
 
 /** One run: its curves, and what was saved of it. */
 export class RunState {
@@ -21,11 +25,11 @@ export class RunState {
  * Everything a dashboard shows, folded from changes. Server and page hold the same: what the server sends to a page
  * that comes late is the changes that lead to its own state.
  *
- * Bounded: 200,000 rows a run (thinned beyond), 10,000 samples, and the last few hundred of everything else.
+ * Bounded: 200,000 rows a run (thinned beyond), 10,000 samples or a million tokens of them, and the last few hundred of everything else.
  */
 export class DashboardState {
   readonly runs = new Map<string, RunState>();
-  readonly samples = new Ring<DashboardSample>(10_000);
+  readonly samples = new Ring<DashboardSample>(10_000, weightOf, PIECES_KEPT);
   events = new EventState();
   title = '';
   budgetBytes = 0;

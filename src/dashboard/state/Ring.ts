@@ -1,9 +1,14 @@
-/** The last `cap` values, in order. */
+/** The last `cap` values, in order; fewer where they are heavy: together they weigh `limit` at most, unless it is one. */
 export class Ring<T> {
   #values: T[] = [];
   #start = 0;
+  #weight = 0;
 
-  constructor(readonly cap: number) {
+  constructor(
+    readonly cap: number,
+    readonly weigh: (value: T) => number = () => 0,
+    readonly limit = Infinity,
+  ) {
     if (!(cap >= 1)) throw new RangeError(`cap must be >= 1, got ${cap}`);
   }
 
@@ -16,7 +21,12 @@ export class Ring<T> {
 
   push(value: T): void {
     this.#values.push(value);
-    if (this.length > this.cap) this.#start++;
+    this.#weight += this.weigh(value);
+    while (this.length > this.cap || (this.#weight > this.limit && this.length > 1)) {
+      this.#weight -= this.weigh(this.#values[this.#start]!);
+      // Forgotten at once, though its place is cut off later.
+      this.#values[this.#start++] = undefined as T;
+    }
     // Cutting the front off costs its length: done once in a while, it costs nothing.
     if (this.#start > this.cap) {
       this.#values = this.#values.slice(this.#start);
@@ -46,5 +56,6 @@ export class Ring<T> {
   clear(): void {
     this.#values = [];
     this.#start = 0;
+    this.#weight = 0;
   }
 }

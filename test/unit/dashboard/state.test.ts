@@ -101,6 +101,17 @@ describe('Ring', () => {
     expect(ring.at(0)).toBe(17);
     expect(ring.length).toBe(3);
   });
+
+  it('holds fewer values where they are heavy, and always the last', () => {
+    const ring = new Ring<number>(10, (value) => value, 100);
+    for (const value of [30, 30, 30, 30, 60, 500]) {
+      ring.push(value);
+      if (value < 500) expect(ring.toArray().reduce((sum, each) => sum + each, 0)).toBeLessThanOrEqual(100);
+    }
+    expect(ring.toArray()).toStrictEqual([500]);
+    ring.push(1);
+    expect(ring.toArray()).toStrictEqual([1]);
+  });
 });
 
 describe('DashboardState', () => {
