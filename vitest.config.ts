@@ -5,6 +5,9 @@ const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.m
 
 export const NEEDS_MORE = ['localSdk', 'parityTable', 'tokenizers'].map((name) => `test/parity/${name}.test.ts`);
 
+/** Tests that look at a clock: they run alone, after the others. */
+export const TIMED = ['localResponsive', 'streamsCycles'].map((name) => `test/loopback/${name}.test.ts`);
+
 export default defineConfig({
   resolve: {
     alias: [
@@ -15,7 +18,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     // What needs Python, a browser or other packages' files has a run of its own: test:parity, test:browser.
-    exclude: ['test/browser/**', ...NEEDS_MORE, '**/node_modules/**'],
+    exclude: ['test/browser/**', ...NEEDS_MORE, ...TIMED, '**/node_modules/**'],
     testTimeout: 30_000,
     pool: 'forks',
     maxWorkers: 2,

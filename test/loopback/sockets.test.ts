@@ -53,14 +53,25 @@ describe('a submission', () => {
   });
 
   it('is one hit when it is cancelled during backoff', async () => {
-    await start({ ...created(), optim_step: reply({ detail: 'later' }, 503) }, { scheduler: hurry(1) });
-    const step = (await trainer()).optimStep();
-    while (fake.hitsOf('optim_step').length === 0) await pause(5);
+    await start({ get_server_capabilities: reply({ detail: 'later' }, 503) }, { scheduler: hurry(1) });
+    const capabilities = service.getServerCapabilities();
+    while (fake.hitsOf('get_server_capabilities').length === 0) await pause(5);
     await pause(20);
-    step.cancel();
+    capabilities.cancel();
     await pause(1500);
-    expect(fake.hitsOf('optim_step')).toHaveLength(1);
-    await expect(step).rejects.toMatchObject({ code: 'cancelled' });
+    expect(fake.hitsOf('get_server_capabilities')).toHaveLength(1);
+    await expect(capabilities).rejects.toMatchObject({ code: 'cancelled' });
+  });
+
+  it('that has its number goes out although it is cancelled during backoff: a gap would hold up the model', async () => {
+    await start({ ...created(), optim_step: inTurn(reply({ detail: 'later' }, 503), reply({ request_id: 'step' })) });
+    const client = await trainer();
+    const cancelled = client.optimStep();
+    while (fake.hitsOf('optim_step').length === 0) await pause(1);
+    cancelled.cancel();
+    await client.optimStep();
+    expect(fake.hitsOf('optim_step').map(({ json }) => json['seq_id'])).toStrictEqual([1, 1, 2]);
+    await expect(cancelled).rejects.toMatchObject({ code: 'cancelled' });
   });
 });
 

@@ -13,6 +13,7 @@ import type { Reply } from '../http/reply.js';
 import type { RequestContext } from '../http/requestContext.js';
 import { post, type Route } from '../http/router.js';
 import { UserError } from '../queue/failure.js';
+import type { Later } from '../queue/lane.js';
 import type { FutureResult } from '../queue/localFuture.js';
 import type { LocalService } from '../service/localService.js';
 import { SamplingSession } from '../service/samplingSessions.js';
@@ -31,8 +32,10 @@ export const weightRoutes = (service: LocalService): Route[] => [
       seqId: request.seqId,
       run: async () => {
         const state = await service.engine.exportState(request.modelId);
-        const saved = await save(service, state, { ...request, type: 'training' });
-        return { type: 'json', value: { path: tinkerPath(saved), type: 'save_weights' } };
+        return saveLater(service, state, { ...request, type: 'training' }, (saved) => ({
+          path: tinkerPath(saved),
+          type: 'save_weights',
+        }));
       },
     });
   }),
@@ -48,9 +51,11 @@ export const weightRoutes = (service: LocalService): Route[] => [
           throw new UserError('this service cannot encrypt with age: leave age_encryption_recipients out');
         }
         const state = await service.engine.exportState(request.modelId, { optimizer: false });
-        const saved = await save(service, state, { ...request, type: 'external' });
-        const value = { path: tinkerPath(saved), size_bytes: sizeBytes(saved), type: 'save_weights_external' };
-        return { type: 'json', value };
+        return saveLater(service, state, { ...request, type: 'external' }, (saved) => ({
+          path: tinkerPath(saved),
+          size_bytes: sizeBytes(saved),
+          type: 'save_weights_external',
+        }));
       },
     });
   }),
@@ -65,6 +70,17 @@ interface Save {
   readonly ttlSeconds?: number | undefined;
   readonly overwrite?: boolean;
   readonly userMetadata?: UserMetadata | undefined;
+}
+
+/** The weights are taken in the model's turn; a slow disk does not hold up its next step. */
+function saveLater(
+  service: LocalService,
+  state: ModelState,
+  request: Save,
+  value: (saved: Manifest) => Readonly<Record<string, unknown>>,
+): Later {
+  const result = save(service, state, request).then((saved): FutureResult => ({ type: 'json', value: value(saved) }));
+  return { type: 'later', result };
 }
 
 async function save(service: LocalService, state: ModelState, request: Save): Promise<Manifest> {
@@ -105,8 +121,10 @@ function saveForSampler(service: LocalService, context: RequestContext): Reply {
       if (path === undefined && samplingSessionSeqId !== undefined) {
         return ephemeralSampler(service, state, sessionId, samplingSessionSeqId);
       }
-      const saved = await save(service, state, { ...request, type: 'sampler' });
-      return { type: 'json', value: { path: tinkerPath(saved), type: 'save_weights_for_sampler' } };
+      return saveLater(service, state, { ...request, type: 'sampler' }, (saved) => ({
+        path: tinkerPath(saved),
+        type: 'save_weights_for_sampler',
+      }));
     },
   });
 }

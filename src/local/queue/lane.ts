@@ -7,7 +7,13 @@ export interface Operation {
   readonly future: LocalFuture;
   /** An optimizer step: a model makes one a cycle. */
   readonly isStep?: boolean;
-  readonly run: (cycle: number) => Promise<FutureResult>;
+  readonly run: (cycle: number) => Promise<FutureResult | Later>;
+}
+
+/** The model's part is done and its next operation may run; the result comes later, as when a file is being written. */
+export interface Later {
+  readonly type: 'later';
+  readonly result: Promise<FutureResult>;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { toFailure } from './failure.js';
-import type { Lane, Operation } from './lane.js';
+import type { Lane, Later, Operation } from './lane.js';
 
 export interface LockstepClockOptions {
   /** Length of a cycle; 0 runs work as soon as it is there. */
@@ -100,7 +100,9 @@ export class LockstepClock {
     for (const operation of operations) {
       const startedAt = this.#options.now();
       try {
-        operation.future.resolve(await operation.run(cycle));
+        const ran = await operation.run(cycle);
+        if (ran.type === 'later') void settle(operation, ran.result);
+        else operation.future.resolve(ran);
       } catch (error) {
         operation.future.reject(toFailure(error));
       }
@@ -108,5 +110,13 @@ export class LockstepClock {
     }
     lane.running = false;
     if (lane.hasReady) this.wake(lane);
+  }
+}
+
+async function settle({ future }: Operation, result: Later['result']): Promise<void> {
+  try {
+    future.resolve(await result);
+  } catch (error) {
+    future.reject(toFailure(error));
   }
 }
