@@ -1,10 +1,11 @@
 /** Commands that run until they are interrupted, and the demo. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Subject } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ServiceClient } from 'tinker-rx';
 import { LocalTinker } from 'tinker-rx/local';
 import { runCli } from '../../src/cli/program.js';
 import { run, surroundings } from '../unit/cli/terminal.js';
@@ -155,6 +156,28 @@ describe('train', () => {
     expect(await ended).toBe(130);
     expect(performance.now() - begun).toBeLessThan(4000);
     expect(written.stderr).toContain('Stopped; nothing is saved yet.');
+  });
+});
+
+describe('checkpoint download', () => {
+  it('deletes its temporary export also when it is interrupted', { timeout: 60_000 }, async () => {
+    await using local = await LocalTinker.start();
+    vi.stubEnv('TINKER_BASE_URL', local.url);
+    vi.stubEnv('TINKER_API_KEY', local.apiKey);
+    await using service = new ServiceClient();
+    const trainer = await service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 4 });
+    const { path } = await trainer.saveState('x');
+    local.dials.latencyMs = (endpoint) => (endpoint.startsWith('files/') ? 10_000 : 0);
+    const { ended, until, interrupt, written } = start(['checkpoint', 'download', path, '-o', folder]);
+    await until(/Exporting/);
+    await vi.waitFor(() => expect(readdirSync(folder).join()).toContain('.partial'), { timeout: 20_000 });
+    expect((await run(['checkpoint', 'list'])).stdout).toContain('external_weights/download');
+    const begun = performance.now();
+    interrupt();
+    expect(await ended).toBe(130);
+    expect(performance.now() - begun).toBeLessThan(8000);
+    expect(written.stderr).toContain('Error: Interrupted\nThe same command goes on');
+    expect((await run(['checkpoint', 'list'])).stdout).not.toContain('external_weights');
   });
 });
 
