@@ -7,15 +7,18 @@ import { INTERRUPTED, type Context } from './context.js';
 /** So many tries without a connection: somebody at a terminal would rather be told than wait five minutes. */
 const TRIES = 4;
 
+const BILLING = 'Check that billing is set up for your account.';
+
 /**
  * Awaits work, and shows on a terminal that and what it is waiting for once that takes longer than a second. Fails
- * when the service cannot be reached in four tries, and on Ctrl-C.
+ * on Ctrl-C, and, unless it is `patient`, when the service cannot be reached in four tries or wants to be paid.
  */
 export async function waitFor<T>(
   { stderr, now, interrupted$ }: Pick<Context, 'stderr' | 'now' | 'interrupted$'>,
   label: string | (() => string),
   work: PromiseLike<T>,
   events$: Observable<TinkerEvent> = EMPTY,
+  { patient = false }: { readonly patient?: boolean } = {},
 ): Promise<T> {
   const startedMs = now();
   let waiting: string | undefined;
@@ -33,8 +36,11 @@ export async function waitFor<T>(
       watching.add(
         events$.subscribe((event) => {
           waiting = waitingFor(event, waiting);
+          if (patient) return;
           if (event.type === 'request-retry' && event.error.code === 'connection' && event.attempt >= TRIES)
             reject(event.error);
+          if (event.type === 'billing-paused')
+            reject(new CliError('Billing issue', { details: `${BILLING}\nDetails: ${event.message}` }));
         }),
       );
       watching.add(interrupted$.subscribe(() => reject(new CliError('Interrupted', { exitCode: INTERRUPTED }))));

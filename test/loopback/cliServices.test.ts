@@ -181,6 +181,42 @@ describe('checkpoint download', () => {
   });
 });
 
+describe('a service in trouble', () => {
+  const connectTo = (local: LocalTinker) => {
+    vi.stubEnv('TINKER_BASE_URL', local.url);
+    vi.stubEnv('TINKER_API_KEY', local.apiKey);
+  };
+  const status = (endpoint: string, code: number, nth?: readonly number[]) => ({
+    rules: [
+      {
+        endpoint,
+        ...(nth === undefined ? {} : { nth }),
+        fault: { type: 'status' as const, status: code, detail: 'no' },
+      },
+    ],
+  });
+
+  it('that wants to be paid is told at once, not after an hour of waiting', async () => {
+    await using local = await LocalTinker.start({ faults: status('*', 402) });
+    connectTo(local);
+    const begun = performance.now();
+    const { code, stderr } = await run(['run', 'list']);
+    expect(performance.now() - begun).toBeLessThan(5000);
+    expect({ code, stderr }).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('Error: Billing issue') as string,
+    });
+  });
+
+  it('that fails in passing does not end a long job', { timeout: 60_000 }, async () => {
+    await using local = await LocalTinker.start({ faults: status('asample', 503, [1, 2]) });
+    connectTo(local);
+    const { code, stdout } = await run(['sample', '-m', 'tinker-rx/tiny', 'Hello', '--max-tokens', '3']);
+    expect(code).toBe(0);
+    expect(stdout).not.toBe('');
+  });
+});
+
 describe('dashboard', () => {
   it('shows a log until it is interrupted', async () => {
     const { ended, until, interrupt, written } = start(['dashboard', '--log', folder]);

@@ -1,7 +1,8 @@
 import { CliError } from '../CliError.js';
-import { withRest } from '../clients.js';
+import { openService } from '../clients.js';
 import type { Context } from '../context.js';
 import { printJson } from '../print.js';
+import { waitFor } from '../waitFor.js';
 
 export default async function authStatus(context: Context): Promise<void> {
   const { resolveCredential } = await import('../../transport/auth.js');
@@ -17,8 +18,9 @@ export default async function authStatus(context: Context): Promise<void> {
   }
   say('Credentials available: yes');
   try {
-    // Sessions are the cheapest thing to ask for that needs the key to be good.
-    await withRest(context, 'asking the service', (rest) => rest.listSessions({ limit: 1 }));
+    const service = await openService(context);
+    await waitFor(context, 'asking the service', service.getServerCapabilities(), service.events$);
+    await service.close();
   } catch (error) {
     say('Tinker accessible: no');
     if (context.format === 'json') printJson(context, { credentials: true, accessible: false });

@@ -70,7 +70,7 @@ export default async function sample(
     // The stream itself listens for Ctrl-C: what is under way is cancelled, not failed.
     const quiet = { ...context, interrupted$: NEVER };
     const done = lastValueFrom(results, { defaultValue: undefined });
-    await waitFor(quiet, () => `sampling: ${count(finished, 'prompt')} done`, done, service.events$);
+    await waitFor(quiet, () => `sampling: ${count(finished, 'prompt')} done`, done, service.events$, { patient: true });
     if (interrupted) await service.destroy();
   });
   if (interrupted) {
