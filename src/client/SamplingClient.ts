@@ -1,5 +1,4 @@
-import type { Observable } from 'rxjs';
-import { concatMap, defer, map, retry, throwError, timer, type SchedulerLike } from 'rxjs';
+import { concatMap, defer, map, of, retry, throwError, timer, type Observable, type SchedulerLike } from 'rxjs';
 import type { TokenSource } from '../transport/auth.js';
 import type { Transport } from '../transport/Transport.js';
 import { estimatePromptBytes } from '../wire/estimateBytes.js';
@@ -30,7 +29,7 @@ import { segments } from './restQuery.js';
 import { openSharedSession, toSamplerHandle } from './samplerHandle.js';
 import type { OpenSession } from './Session.js';
 import { SessionPoller } from './SessionPoller.js';
-import type { FutureProgress, TinkerFuture } from './TinkerFuture.js';
+import { TinkerFuture, type FutureProgress } from './TinkerFuture.js';
 
 /** How samples are tried again. The defaults suit; tests and impatient programs change them. */
 export interface SamplingRetryOptions {
@@ -82,6 +81,7 @@ export class SamplingClient {
   /** undefined until the service has said which number this clone has. */
   #clone: number | undefined;
   readonly #joined: Observable<number>;
+  readonly #leave: Observable<void>;
   #sent = 0;
   #poller: SessionPoller | undefined;
 
@@ -92,6 +92,7 @@ export class SamplingClient {
     samplingSessionId: string,
     options: SamplingClientOptions = {},
     clone: number | 'join' = 0,
+    leave: () => Observable<void> = () => of(undefined),
   ) {
     const { config, scheduler } = session.connection;
     const { progressTimeoutMs = TWO_HOURS_MS } = options.retry ?? {};
@@ -100,6 +101,7 @@ export class SamplingClient {
     this.#options = options;
     this.samplingSessionId = samplingSessionId;
     this.#clone = clone === 'join' ? undefined : clone;
+    this.#leave = once(defer(leave));
     this.#joined = once(this.#join());
     this.#concurrency = config.sampleUseRetrieveFutures
       ? undefined
@@ -112,19 +114,31 @@ export class SamplingClient {
    * clone with numbers of its own, so that any number of processes may share a sampler.
    */
   static fromSamplerHandle(handle: string, options: FromHandleOptions = {}): SamplingClient {
-    const { session, lifecycle, samplingSessionId, recordStabilityInfo, clone } = openSharedSession(handle, options);
+    const { session, lifecycle, samplingSessionId, recordStabilityInfo, clone, leave } = openSharedSession(
+      handle,
+      options,
+    );
     return new SamplingClient(
       session,
       lifecycle,
       samplingSessionId,
       defined({ retry: options.retry, recordStabilityInfo }),
       clone,
+      leave,
     );
   }
 
   /** This sampler as a string for another process or worker. It carries no credentials. */
   getSamplerHandle(): string {
     return toSamplerHandle(this.#session, this.samplingSessionId, this.#options.recordStabilityInfo ?? false);
+  }
+
+  /**
+   * Ends a client made from a handle: the last of a process waits for what is under way and closes the connections. A
+   * client that a service made needs no closing; the service does it.
+   */
+  close(): TinkerFuture<void> {
+    return new TinkerFuture(() => this.#leave);
   }
 
   /** Samples `numSamples` continuations of the prompt. */

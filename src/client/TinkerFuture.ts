@@ -31,6 +31,8 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
   readonly #work: Subscription;
   readonly #onSettled: ((error: unknown) => void) | undefined;
   #requestId: string | undefined;
+  /** The future that this one is a view of. */
+  #of: { readonly requestId: string | undefined } | undefined;
 
   /** `onSettled` is told when the work is over: with its failure, or with undefined. */
   constructor(work: (progress: FutureProgress) => Observable<A>, onSettled?: (error: unknown) => void) {
@@ -58,12 +60,12 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
 
   /** The service's id of the work; undefined until the service has accepted it. */
   get requestId(): string | undefined {
-    return this.#requestId;
+    return this.#requestId ?? this.#of?.requestId;
   }
 
   /** The result or the failure as a value, for those who prefer values. */
   either(): TinkerFuture<Either<TinkerError, A>> {
-    return new TinkerFuture(() =>
+    const either = new TinkerFuture(() =>
       this.pipe(
         map((value): Either<TinkerError, A> => right(value)),
         catchError((error: unknown) => {
@@ -72,6 +74,8 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
         }),
       ),
     );
+    either.#of = this;
+    return either;
   }
 
   /**

@@ -1,6 +1,7 @@
 import { isLeft } from 'fp-ts/lib/Either.js';
 import * as t from 'io-ts';
-import { Subject } from 'rxjs';
+import { Subject, concat, defer, from, ignoreElements, of, type Observable } from 'rxjs';
+import type { UndiciTransport } from '../transport/undiciTransport.js';
 import { describeErrors, optional, response, withDefault } from '../wire/record.js';
 import { ClientConfig, DynamicConfig } from '../wire/session.js';
 import { ValidationError } from '../wire/tinkerError.js';
@@ -42,6 +43,9 @@ export function toSamplerHandle(session: OpenSession, samplingSessionId: string,
 interface SharedSession {
   readonly session: OpenSession;
   readonly lifecycle: Lifecycle;
+  readonly sockets: UndiciTransport | undefined;
+  /** How many clients use it. */
+  users: number;
 }
 /** One per service, session and credential: clients made from handles share budgets and pauses like any others. */
 const shared = new Map<string, SharedSession>();
@@ -51,10 +55,14 @@ const CLONES = 1_000_000_000;
 export function openSharedSession(
   handle: string,
   options: ConnectOptions,
-): SharedSession & {
+): {
+  readonly session: OpenSession;
+  readonly lifecycle: Lifecycle;
   readonly samplingSessionId: string;
   readonly recordStabilityInfo: boolean;
   readonly clone: number | 'join';
+  /** Leaves the session; the last one to leave waits for what is under way and closes the connections. */
+  readonly leave: () => Observable<void>;
 } {
   const { sessionId, samplingSessionId, holder, recordStabilityInfo } = parseHandle(handle);
   const key = JSON.stringify([holder.baseUrl, sessionId]);
@@ -65,9 +73,28 @@ export function openSharedSession(
     entry = open(sessionId, holder, options);
     if (!isPrivate) shared.set(key, entry);
   }
-  const { connection } = entry.session;
-  const clone = connection.config.sampleJoinSamplingSession ? 'join' : 1 + Math.floor(connection.random() * CLONES);
-  return { ...entry, samplingSessionId, recordStabilityInfo, clone };
+  const { session, lifecycle } = entry;
+  const { config, random } = session.connection;
+  const clone = config.sampleJoinSamplingSession ? 'join' : 1 + Math.floor(random() * CLONES);
+  entry.users++;
+  const used = entry;
+  const leave = (): Observable<void> => {
+    if (--used.users > 0) return of(undefined);
+    if (shared.get(key) === used) shared.delete(key);
+    return end(used);
+  };
+  return { session, lifecycle, samplingSessionId, recordStabilityInfo, clone, leave };
+}
+
+function end({ session, lifecycle, sockets }: SharedSession): Observable<void> {
+  lifecycle.close();
+  return concat(
+    lifecycle.whenIdle().pipe(ignoreElements()),
+    defer(() => {
+      session.connection.close();
+      return sockets === undefined ? of(undefined) : from(sockets.close());
+    }),
+  );
 }
 
 function open(
@@ -75,7 +102,7 @@ function open(
   holder: t.TypeOf<typeof SamplerHandle>['holder'],
   options: ConnectOptions,
 ): SharedSession {
-  const { connection } = connect({
+  const { connection, sockets } = connect({
     ...options,
     baseUrl: holder.baseUrl,
     defaultHeaders: holder.defaultHeadersOverrides,
@@ -87,7 +114,7 @@ function open(
     cancels.next(requestId),
   );
   cancelOnServer(session, cancels).subscribe();
-  return { session, lifecycle: new Lifecycle(connection.events) };
+  return { session, lifecycle: new Lifecycle(connection.events), sockets, users: 0 };
 }
 
 function parseHandle(handle: string): t.TypeOf<typeof SamplerHandle> {
