@@ -47,11 +47,14 @@ describe('demo', () => {
   });
 
   it('leaves nothing behind when it is interrupted', async () => {
+    vi.stubEnv('TMPDIR', folder);
     const { ended, until, interrupt, written } = start(['demo', '--steps', '100000']);
     await until(/Training on 20 questions/);
+    expect(readdirSync(folder)).toHaveLength(1);
     interrupt();
     expect(await ended).toBe(130);
     expect(written.stderr).toContain('start over with: tinker-rx demo');
+    expect(readdirSync(folder)).toStrictEqual([]);
   });
 
   it('ships the data of the example', () => {
@@ -141,6 +144,27 @@ describe('train', () => {
     expect(resumed.stderr).toContain(`going on after step ${done}`);
     expect(losses(parts)).toStrictEqual(losses(whole));
     expect((await run(['train', '--resume', parts])).stderr).toContain('The run was finished already');
+  });
+
+  it('shows the run on a dashboard while it goes on', { timeout: 60_000 }, async () => {
+    await using local = await LocalTinker.start({ clockMs: 200 });
+    vi.stubEnv('TINKER_BASE_URL', local.url);
+    vi.stubEnv('TINKER_API_KEY', local.apiKey);
+    const { ended, until, written } = start([
+      'train',
+      data,
+      ...flags,
+      '--steps',
+      '4',
+      '--dashboard',
+      '--log',
+      join(folder, 'd'),
+    ]);
+    await until(/Dashboard: /);
+    const [, url] = /Dashboard: (\S+)/.exec(written.stderr)!;
+    expect((await fetch(url!)).status).toBe(200);
+    expect(await ended).toBe(0);
+    await expect(fetch(url!)).rejects.toThrow();
   });
 
   it('stops at once on the second Ctrl-C', { timeout: 60_000 }, async () => {
