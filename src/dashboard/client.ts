@@ -10,6 +10,7 @@ export type {
   Failure,
   Note,
   OpenRequest,
+  PackedColumn,
   Pause,
   RunStatus,
   Standing,

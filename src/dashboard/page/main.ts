@@ -1,4 +1,4 @@
-import { auditTime, catchError, combineLatest, interval, merge, NEVER, startWith } from 'rxjs';
+import { audit, catchError, combineLatest, interval, merge, NEVER, race, startWith, Subject, tap, timer } from 'rxjs';
 import { foldDashboard } from '../client/foldDashboard.js';
 import { fromDashboard } from '../client/fromDashboard.js';
 import { Curves } from './curves.js';
@@ -11,6 +11,7 @@ import { Tiles } from './tiles.js';
 import { Waiting } from './waiting.js';
 
 const RENDER_MS = 200;
+const LOADING_MS = 500;
 const CLOCK_MS = 1000;
 
 const SAYS: Readonly<Record<string, string>> = {
@@ -32,6 +33,7 @@ const tiles = new Tiles();
 const waiting = new Waiting();
 const samples = new Samples();
 
+const whole = new Subject<void>();
 const state$ = fromDashboard(location.href, {
   // While it tries again, that the connection is lost says more than that it tries.
   onState: (state) => {
@@ -39,6 +41,9 @@ const state$ = fromDashboard(location.href, {
   },
 }).pipe(
   foldDashboard(),
+  tap((state) => {
+    if (state.whole) whole.next();
+  }),
   catchError(() => {
     say('refused');
     return NEVER;
@@ -47,7 +52,8 @@ const state$ = fromDashboard(location.href, {
 
 const asked = merge(runs.changes, curves.changes, samples.changes, interval(CLOCK_MS)).pipe(startWith(undefined));
 combineLatest([state$, theme(), asked])
-  .pipe(auditTime(RENDER_MS))
+  // While everything there was is coming in, drawing parts of it would only hold it up.
+  .pipe(audit(([state]) => (state.whole ? timer(RENDER_MS) : race(whole, timer(LOADING_MS)))))
   .subscribe(([state, shown]) => {
     const nowMs = Date.now() + state.aheadMs;
     byId('title').textContent = document.title = state.title;

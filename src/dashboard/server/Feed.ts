@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
 import { bufferTime, filter, interval, Subject, Subscription, type SchedulerLike } from 'rxjs';
-import type { Change, DashboardMessage } from '../state/changes.js';
+import type { Change, DashboardMessage, DashboardSample } from '../state/changes.js';
 import { DashboardState, PIECES_KEPT, weightOf } from '../state/DashboardState.js';
 import { Ring } from '../state/Ring.js';
 import { packSteps } from './packSteps.js';
@@ -22,7 +23,12 @@ interface Journaled {
 const JOURNAL = 20_000;
 const FLUSH_MS = 100;
 const KEEP_ALIVE_MS = 15_000;
+/** Most are samples here. */
 const CHANGES_A_MESSAGE = 50;
+/** Most are steps here, and those are packed. */
+const LIVE_CHANGES_A_MESSAGE = 200;
+/** How much is made before the page has read it. */
+const AHEAD_BYTES = 2 * 1024 * 1024;
 const MAX_WAITING_BYTES = 128 * 1024 * 1024;
 
 /**
@@ -42,6 +48,8 @@ export class Feed {
   readonly #clients = new Set<ServerResponse>();
   /** The last change each page had when it came. */
   readonly #skip = new WeakMap<ServerResponse, number>();
+  /** Each sample as it is sent: made once, for all pages that will ever come. */
+  readonly #samples = new WeakMap<DashboardSample, string>();
   readonly #running = new Subscription();
   #number = 0;
   #sent = 0;
@@ -66,6 +74,7 @@ export class Feed {
 
   push(change: Change): void {
     this.state.apply(change);
+    if (change.kind === 'sample') this.#samples.set(change.sample, redact(JSON.stringify(change)));
     const journaled = { number: ++this.#number, change };
     this.#journal.push(journaled);
     this.#changes.next(journaled);
@@ -78,15 +87,12 @@ export class Feed {
       'cache-control': 'no-store',
       'x-accel-buffering': 'no',
     });
-    const seen = this.#lastSeen(request.headers['last-event-id']);
-    if (seen === undefined) this.#sendAll(response);
-    else this.#sendSince(response, seen);
-    response.write(': hello\n\n');
-    this.#clients.add(response);
-    const leave = () => this.#clients.delete(response);
-    response.on('close', leave);
     // A page that goes away while it is written to is no failure of ours.
-    response.on('error', leave);
+    response.on('error', () => {});
+    response.on('close', () => this.#clients.delete(response));
+    const seen = this.#lastSeen(request.headers['last-event-id']);
+    if (seen !== undefined) this.#goOn(response, seen);
+    else void this.#sendAll(response);
   }
 
   close(): void {
@@ -95,23 +101,34 @@ export class Feed {
     this.#clients.clear();
   }
 
-  /** The state, with changes that wait for the next flush: this page must not be sent them again. */
-  #sendAll(response: ServerResponse): void {
-    const { title, budgetBytes } = this.#options;
-    response.write(this.#message({ type: 'reset', nowMs: this.#nowMs, title, budgetBytes }));
-    let some: Change[] = [];
-    const flush = () => {
-      if (some.length > 0) response.write(this.#message({ type: 'changes', nowMs: this.#nowMs, changes: some }));
-      some = [];
-    };
-    for (const change of this.state.changes()) {
-      some.push(change);
-      if (change.kind === 'steps' || some.length >= CHANGES_A_MESSAGE) flush();
+  /**
+   * Sends the state as it is now, a message at a time: whoever trains in this process is not kept waiting, and a page
+   * works through the first while the next are made. What happens meanwhile is in the journal.
+   */
+  async #sendAll(response: ServerResponse): Promise<void> {
+    const { title, budgetBytes, boot } = this.#options;
+    const upTo = this.#number;
+    const reset: DashboardMessage = { type: 'reset', nowMs: this.#nowMs, title, budgetBytes };
+    response.write(`data: ${redact(JSON.stringify(reset))}\n\n`);
+    for (const changes of inMessages(this.state.changes())) {
+      response.write(this.#message(changes));
+      await (response.writableLength < AHEAD_BYTES ? setImmediate() : drained(response));
+      if (response.destroyed) return;
     }
-    flush();
     // Only here does the page get an id: one that was cut off before it has nothing to go on from.
-    response.write(`id: ${this.#options.boot}-${this.#number}\n\n`);
-    this.#skip.set(response, this.#number);
+    response.write(`id: ${boot}-${upTo}\n\n`);
+    if (this.#covers(upTo)) this.#goOn(response, upTo);
+    // So much has happened meanwhile that some of it is gone: it shall ask again.
+    else response.destroy();
+  }
+
+  /** Sends what was sent to others after `seen`, and from now on what they are sent. */
+  #goOn(response: ServerResponse, seen: number): void {
+    const missed = this.#journal.toArray().filter(({ number }) => number > seen && number <= this.#sent);
+    if (missed.length > 0) response.write(this.#text(missed));
+    response.write(': hello\n\n');
+    this.#skip.set(response, seen);
+    this.#clients.add(response);
   }
 
   #flush(changes: readonly Journaled[]): void {
@@ -127,26 +144,24 @@ export class Feed {
     }
   }
 
-  /** What was sent to others after `seen`; what waits for the next flush comes with that. */
-  #sendSince(response: ServerResponse, seen: number): void {
-    const missed = this.#journal.toArray().filter(({ number }) => number > seen && number <= this.#sent);
-    if (missed.length > 0) response.write(this.#text(missed));
-    this.#skip.set(response, seen);
-  }
-
   #text(changes: readonly Journaled[]): string {
     let text = '';
-    for (let start = 0; start < changes.length; start += CHANGES_A_MESSAGE) {
-      const end = Math.min(changes.length, start + CHANGES_A_MESSAGE);
+    for (let start = 0; start < changes.length; start += LIVE_CHANGES_A_MESSAGE) {
+      const end = Math.min(changes.length, start + LIVE_CHANGES_A_MESSAGE);
       const packed = packSteps(changes.slice(start, end).map(({ change }) => change));
       text += `id: ${this.#options.boot}-${changes[end - 1]!.number}\n`;
-      text += this.#message({ type: 'changes', nowMs: this.#nowMs, changes: packed });
+      text += this.#message(packed);
     }
     return text;
   }
 
-  #message(message: DashboardMessage): string {
-    return `data: ${redact(JSON.stringify(message))}\n\n`;
+  /** The text of a message of type `changes`. */
+  #message(changes: readonly Change[]): string {
+    const texts = changes.map(
+      (change) =>
+        (change.kind === 'sample' ? this.#samples.get(change.sample) : undefined) ?? redact(JSON.stringify(change)),
+    );
+    return `data: {"type":"changes","nowMs":${this.#nowMs},"changes":[${texts.join(',')}]}\n\n`;
   }
 
   #broadcast(text: string): void {
@@ -164,11 +179,41 @@ export class Feed {
     const [, boot, digits] = /^([^-]*)-(\d{1,15})$/.exec(String(header ?? '')) ?? [];
     if (boot !== this.#options.boot) return undefined;
     const seen = Number(digits);
+    return this.#covers(seen) ? seen : undefined;
+  }
+
+  /** Whether everything after a change can still be given. */
+  #covers(seen: number): boolean {
     const oldest = this.#journal.at(0)?.number ?? this.#number + 1;
-    return seen >= oldest - 1 && seen <= this.#number ? seen : undefined;
+    return seen >= oldest - 1 && seen <= this.#number;
   }
 
   get #nowMs(): number {
     return this.#options.scheduler.now();
   }
+}
+
+/** Changes by the message: rows are many in one change already. */
+function* inMessages(changes: Iterable<Change>): Iterable<Change[]> {
+  let some: Change[] = [];
+  for (const change of changes) {
+    some.push(change);
+    if (change.kind !== 'rows' && some.length < CHANGES_A_MESSAGE) continue;
+    yield some;
+    some = [];
+  }
+  if (some.length > 0) yield some;
+}
+
+/** When what was written is out, or the page is gone. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      response.off('drain', done);
+      response.off('close', done);
+      resolve();
+    };
+    response.on('drain', done);
+    response.on('close', done);
+  });
 }

@@ -1,11 +1,11 @@
 import type { Checkpoint } from '../../operators/trainingBatch.js';
-import type { Change, DashboardMessage, DashboardSample, RunStatus } from './changes.js';
-import { columnsOf } from './columns.js';
+import type { Change, DashboardMessage, DashboardSample, RunStatus, Standing } from './changes.js';
 import { EventState } from './EventState.js';
+import { packColumn, unpackColumn } from './packColumn.js';
 import { Ring } from './Ring.js';
 import { Series } from './Series.js';
 
-const ROWS_A_CHANGE = 500;
+const ROWS_A_CHANGE = 1000;
 /** Of all samples together: long ones are fewer. */
 export const PIECES_KEPT = 1_000_000;
 /** What a sample takes of that. */
@@ -35,6 +35,8 @@ export class DashboardState {
   budgetBytes = 0;
   /** How far the server's clock is ahead of ours. */
   aheadMs = 0;
+  /** Whether everything there was has come; false from a reset until then. */
+  whole = false;
   /** Goes up with every change, so that one can tell whether there is something new. */
   version = 0;
 
@@ -67,6 +69,11 @@ export class DashboardState {
         this.#run(change.run).series.appendAll(change.index, change.columns);
         return;
       }
+      case 'rows': {
+        const columns = Object.entries(change.columns).map(([name, packed]) => [name, unpackColumn(packed)] as const);
+        this.#run(change.run).series.appendAll(change.index, Object.fromEntries(columns));
+        return;
+      }
       case 'values':
         this.#run(change.run).series.set(change.index, change.values);
         return;
@@ -85,32 +92,27 @@ export class DashboardState {
       case 'standing':
         this.events = new EventState();
         this.events.restore(change.standing);
+        this.whole = true;
     }
   }
 
-  /** The changes that lead from nothing to this state, the newest samples first to last. */
-  *changes(): Iterable<Change> {
-    for (const [name, run] of this.runs) {
-      const { series, checkpoints, status, message } = run;
-      yield { kind: 'run', run: name, status, ...(message === undefined ? {} : { message }) };
-      for (let from = 0; from < series.length; from += ROWS_A_CHANGE) {
-        yield {
-          kind: 'steps',
-          run: name,
-          ...columnsOf(series, from, Math.min(series.length, from + ROWS_A_CHANGE)),
-        };
-      }
-      for (const { atMs, ...checkpoint } of checkpoints.toArray()) {
-        yield { kind: 'checkpoint', run: name, checkpoint, ...(atMs === undefined ? {} : { atMs }) };
-      }
-    }
-    for (const sample of this.samples.toArray()) yield { kind: 'sample', sample };
-    // Last: it stands for all events so far, the counting of the samples above included.
-    yield { kind: 'standing', standing: this.events.standing() };
+  /**
+   * The changes that lead from nothing to this state as it is now. They are made as they are asked for; what happens to
+   * the state meanwhile is not among them.
+   */
+  changes(): Iterable<Change> {
+    const runs = [...this.runs.values()].map(({ name, status, message, series, checkpoints }) => ({
+      run: name,
+      series: series.copy(),
+      checkpoints: checkpoints.toArray(),
+      state: { kind: 'run' as const, run: name, status, ...(message === undefined ? {} : { message }) },
+    }));
+    return changesTo(runs, this.samples.toArray(), this.events.standing());
   }
 
   clear(): void {
     this.version++;
+    this.whole = false;
     this.runs.clear();
     this.samples.clear();
     this.events = new EventState();
@@ -123,4 +125,39 @@ export class DashboardState {
     this.runs.set(name, run);
     return run;
   }
+}
+
+type StandingRun = Pick<RunState, 'series'> & {
+  readonly run: string;
+  readonly state: Change;
+  readonly checkpoints: readonly (Checkpoint & { readonly atMs?: number })[];
+};
+
+function* changesTo(
+  runs: readonly StandingRun[],
+  samples: readonly DashboardSample[],
+  standing: Standing,
+): Iterable<Change> {
+  for (const { run, series, checkpoints, state } of runs) {
+    yield state;
+    for (let from = 0; from < series.length; from += ROWS_A_CHANGE) {
+      const to = Math.min(series.length, from + ROWS_A_CHANGE);
+      const columns = series.names.flatMap((name) => {
+        const packed = packColumn(series.column(name)!.subarray(from, to));
+        return packed === undefined ? [] : [[name, packed] as const];
+      });
+      yield {
+        kind: 'rows',
+        run,
+        index: Array.from(series.index.subarray(from, to)),
+        columns: Object.fromEntries(columns),
+      };
+    }
+    for (const { atMs, ...checkpoint } of checkpoints) {
+      yield { kind: 'checkpoint', run, checkpoint, ...(atMs === undefined ? {} : { atMs }) };
+    }
+  }
+  for (const sample of samples) yield { kind: 'sample', sample };
+  // Last: it stands for all events so far, the counting of the samples above included.
+  yield { kind: 'standing', standing };
 }

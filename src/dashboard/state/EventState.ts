@@ -58,7 +58,7 @@ export class EventState {
       pauses: this.pauses.toArray(),
       failures: this.failures.toArray(),
       notes: this.notes.toArray(),
-      counts: this.counts,
+      counts: { ...this.counts },
       clock: columnsOf(this.clock, 0, this.clock.length),
     };
   }

@@ -63,7 +63,7 @@ export class Series {
   }
 
   /** Appends many rows, given by column; null where a row has no such value. */
-  appendAll(index: readonly number[], columns: Readonly<Record<string, readonly (number | null)[]>>): void {
+  appendAll(index: readonly number[], columns: Readonly<Record<string, ArrayLike<number | null>>>): void {
     const { length } = index;
     const rises = index.every(
       (at, row) => Number.isFinite(at) && at > (row === 0 ? (this.lastIndex ?? -Infinity) : index[row - 1]!),
@@ -109,6 +109,21 @@ export class Series {
       else high = middle;
     }
     return low;
+  }
+
+  /** The same rows, apart from this one's future. */
+  copy(): Series {
+    const copy = new Series(this.cap);
+    copy.#length = this.#length;
+    copy.#size = Math.max(FIRST_SIZE, this.#length);
+    const sized = (column: Float64Array) => {
+      const same = new Float64Array(copy.#size);
+      same.set(column.subarray(0, this.#length));
+      return same;
+    };
+    copy.#index = sized(this.#index);
+    for (const [name, column] of this.#columns) copy.#columns.set(name, sized(column));
+    return copy;
   }
 
   clear(): void {

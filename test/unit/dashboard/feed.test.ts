@@ -108,7 +108,7 @@ describe('what a page is sent', () => {
     const dashboard = await serve({ steps: source });
     source.next(step(0));
     for (const id of ['another-1', 'garbage', `${'0'.repeat(12)}-1`]) {
-      const [first] = await again(dashboard, id, 'steps');
+      const [first] = await again(dashboard, id, 'rows');
       expect(first).toMatchObject({ type: 'reset', title: 'tinker-rx' });
     }
   });

@@ -93,6 +93,35 @@ describe('align', () => {
   });
 });
 
+describe('what is sent of long runs', () => {
+  it('keeps seven digits, whole numbers, large times and gaps', () => {
+    const state = new DashboardState();
+    const columns = { loss: [1.2345678], atMs: [1_800_000_000_123], none: [null], odd: [7] };
+    state.apply({ kind: 'steps', run: 'a', index: [0], columns });
+    state.apply({ kind: 'steps', run: 'a', index: [1], columns: { loss: [null], atMs: [1_800_000_000_124] } });
+    const copy = new DashboardState();
+    for (const change of state.changes()) copy.apply(JSON.parse(JSON.stringify(change)) as Change);
+    const { series } = copy.runs.get('a')!;
+    expect(series.column('loss')![0]).toBeCloseTo(1.2345678, 6);
+    expect([...series.column('atMs')!]).toStrictEqual([1_800_000_000_123, 1_800_000_000_124]);
+    expect([...series.column('odd')!]).toStrictEqual([7, NaN]);
+    expect(series.names).not.toContain('none');
+  });
+
+  it('is the state at the moment it was asked for', () => {
+    const state = new DashboardState();
+    for (let index = 0; index < 10; index++) state.apply({ kind: 'steps', run: 'a', index: [index], columns: {} });
+    const changes = state.changes();
+    state.apply({ kind: 'steps', run: 'a', index: [10], columns: {} });
+    state.apply({ kind: 'event', event: { type: 'request-sent', atMs: 1, requestId: 'r' } });
+    const copy = new DashboardState();
+    for (const change of changes) copy.apply(change);
+    expect(copy.runs.get('a')!.series.length).toBe(10);
+    expect(copy.events.requests.size).toBe(0);
+    expect(copy.events.counts).toStrictEqual({});
+  });
+});
+
 describe('Ring', () => {
   it('holds the last values only', () => {
     const ring = new Ring<number>(3);
