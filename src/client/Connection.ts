@@ -84,6 +84,7 @@ export class Connection {
   readonly #transport: Transport;
   readonly #options: ConnectionOptions;
   #tokens: TokenSource;
+  #usual: Readonly<Record<string, string>> | undefined;
   #config: ClientConfig | undefined;
   #closed = false;
   readonly #closing = new Subject<void>();
@@ -263,28 +264,23 @@ export class Connection {
   }
 
   #toRequest(call: Call, token: string, idempotencyKey: string | undefined, timeoutMs: number): TransportRequest {
-    this.secrets.add(token);
-    const headers: Record<string, string> = {
-      ...this.#options.headers,
-      'x-api-key': token,
-      accept: 'application/json',
-      ...call.headers,
-    };
+    const { method = 'POST', lane, protobuf } = call;
+    const headers: Record<string, string> = { ...this.#headersWith(token), ...call.headers };
     if (idempotencyKey !== undefined) headers['x-idempotency-key'] = idempotencyKey;
-    const request = {
-      method: call.method ?? 'POST',
-      path: `/api/v1/${call.path}`,
-      lane: call.lane,
-      headers,
-      timeoutMs,
-    } as const;
-    if (call.protobuf !== undefined) {
-      headers['content-type'] ??= PROTOBUF;
-      return { ...request, body: call.protobuf };
-    }
-    if (request.method !== 'GET') headers['content-type'] = 'application/json';
-    const text = call.jsonText ?? (call.json === undefined ? undefined : JSON.stringify(call.json));
-    return text === undefined ? request : { ...request, body: text };
+    if (protobuf !== undefined) headers['content-type'] ??= PROTOBUF;
+    else if (method !== 'GET') headers['content-type'] = 'application/json';
+    const body = protobuf ?? call.jsonText ?? (call.json === undefined ? undefined : JSON.stringify(call.json));
+    const path = `/api/v1/${call.path}`;
+    return body === undefined
+      ? { method, path, lane, headers, timeoutMs }
+      : { method, path, lane, headers, timeoutMs, body };
+  }
+
+  /** What every request carries; made anew only when the token changes. */
+  #headersWith(token: string): Readonly<Record<string, string>> {
+    if (this.#usual?.['x-api-key'] === token) return this.#usual;
+    this.secrets.add(token);
+    return (this.#usual = { ...this.#options.headers, 'x-api-key': token, accept: 'application/json' });
   }
 
   #noteDeprecation({ headers }: TransportResponse, path: string): void {

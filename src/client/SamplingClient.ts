@@ -1,4 +1,15 @@
-import { concatMap, defer, map, of, retry, throwError, timer, type Observable, type SchedulerLike } from 'rxjs';
+import {
+  catchError,
+  concatMap,
+  defer,
+  map,
+  of,
+  retry,
+  throwError,
+  timer,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs';
 import type { TokenSource } from '../transport/auth.js';
 import type { Transport } from '../transport/Transport.js';
 import { estimatePromptBytes } from '../wire/estimateBytes.js';
@@ -190,14 +201,16 @@ export class SamplingClient {
   #sample(options: SampleOptions, progress: FutureProgress): Observable<SampleResponse> {
     const body = sampleBody(options, this.samplingSessionId, this.#options.recordStabilityInfo ?? false);
     const bytes = estimatePromptBytes(options.prompt);
-    const attempts = this.#retrying((accepting) => this.#submit(body, bytes, accepting), progress).pipe(
-      map((response) => {
-        this.#progress?.made();
-        return checkHonoured(padPromptLogprobs(response, options.prompt), options);
-      }),
-    );
-    const watched = this.#progress === undefined ? attempts : this.#progress.watch(attempts);
-    return this.#concurrency === undefined ? watched : this.#concurrency.hold(1, () => watched);
+    // Built when its slot is there: a sample that is cancelled while it waits takes no number.
+    const attempts = (): Observable<SampleResponse> =>
+      this.#retrying((accepting) => this.#submit(body, bytes, accepting), progress).pipe(
+        map((response) => {
+          this.#progress?.made();
+          return checkHonoured(padPromptLogprobs(response, options.prompt), options);
+        }),
+      );
+    const watched = (): Observable<SampleResponse> => this.#progress?.watch(attempts()) ?? attempts();
+    return this.#concurrency?.hold(1, watched) ?? watched();
   }
 
   /** One submission and its result. A submission refused for its pace goes out again under the same number. */
@@ -232,9 +245,8 @@ export class SamplingClient {
     submit: (progress: FutureProgress) => Observable<SampleResponse>,
     progress: FutureProgress,
   ): Observable<SampleResponse> {
-    const { delayMs = 500, maxDelayMs = 10_000, jitter = 0.25, enabled = true } = this.#options.retry ?? {};
-    const { connection } = this.#session;
-    if (!enabled || connection.config.sampleNoRetries) return defer(() => submit(progress));
+    const { enabled = true } = this.#options.retry ?? {};
+    if (!enabled || this.#session.connection.config.sampleNoRetries) return submit(progress);
     // A promise that is gone can be had again; a session that is gone when a sample is submitted cannot.
     let use: Use = 'send';
     const accepting: FutureProgress = {
@@ -243,14 +255,30 @@ export class SamplingClient {
         progress.accepted(requestId);
       },
     };
-    const attempt = defer(() => {
+    const attempt = (): Observable<SampleResponse> => {
       use = 'send';
       return submit(accepting);
-    });
-    return attempt.pipe(
+    };
+    // Nearly every sample comes back at the first try: the way to a second one is built when it is needed.
+    return attempt().pipe(catchError((failure: unknown) => this.#retryingAfter(failure, attempt, () => use)));
+  }
+
+  #retryingAfter(
+    failure: unknown,
+    attempt: () => Observable<SampleResponse>,
+    use: () => Use,
+  ): Observable<SampleResponse> {
+    const { delayMs = 500, maxDelayMs = 10_000, jitter = 0.25 } = this.#options.retry ?? {};
+    const { connection } = this.#session;
+    let first = true;
+    return defer(() => {
+      if (!first) return attempt();
+      first = false;
+      return throwError(() => failure);
+    }).pipe(
       retry({
         delay: (error: TinkerError, count) => {
-          const meaning = meaningOf(error, use);
+          const meaning = meaningOf(error, use());
           if (meaning === 'fatal' || meaning === 'doubtful' || meaning === 'billing') return throwError(() => error);
           const exact = Math.min(delayMs * 2 ** (count - 1), maxDelayMs);
           const varied = Math.min(exact * (1 + jitter * (2 * connection.random() - 1)), maxDelayMs);

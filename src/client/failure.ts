@@ -95,12 +95,12 @@ export function connectionError(failure: TransportFailure, what: string): APICon
 export const toTinkerError = (error: unknown, what: string): TinkerError | undefined =>
   error instanceof TransportFailure ? connectionError(error, what) : undefined;
 
-const utf8 = new TextDecoder();
 export const isJson = (response: TransportResponse): boolean => /\bjson\b/.test(response.headers['content-type'] ?? '');
 
 /** The body as JSON where it is JSON, else as text. */
 export function parseBody(response: TransportResponse): unknown {
-  const text = utf8.decode(response.body);
+  const { buffer, byteOffset, length } = response.body;
+  const text = Buffer.from(buffer, byteOffset, length).toString('utf8');
   if (!isJson(response) && !/^\s*[[{]/.test(text)) return text;
   try {
     return JSON.parse(text) as unknown;

@@ -69,13 +69,7 @@ export function retrieve<A>(
 ): Observable<A> {
   const poll = new Poll(connection, work, format);
   const fetchHolding = (bytes: number): Observable<A> => responses.hold(bytes, () => poll.next(false));
-  if (known !== undefined) return fetchHolding(known.bytes);
-  return poll.next(true).pipe(
-    catchError((error: unknown) => {
-      if (error instanceof Announced) return fetchHolding(error.bytes);
-      throw error;
-    }),
-  );
+  return known === undefined ? poll.next(true, fetchHolding) : fetchHolding(known.bytes);
 }
 
 /** The state of one wait: how often it asked, and what went wrong since it last went well. */
@@ -97,12 +91,30 @@ class Poll<A> {
     this.#startedMs = connection.scheduler.now();
   }
 
-  next(allowMetadataOnly: boolean): Observable<A> {
-    return defer(() => {
-      this.#askedMs = this.connection.scheduler.now();
-      const headers = this.#headers();
-      this.#iteration++;
-      return this.connection.attempt(
+  /** Asks until there is an answer. `onAnnounced` goes on when the answer is only how large the result is. */
+  next(allowMetadataOnly: boolean, onAnnounced?: (bytes: number) => Observable<A>): Observable<A> {
+    // Mostly the first poll brings the result: what follows when it does not is built when it does not.
+    return this.#ask(allowMetadataOnly).pipe(
+      catchError((error: unknown) => {
+        const answer = error instanceof Announced ? throwError(() => error) : this.#askAgain(allowMetadataOnly, error);
+        return onAnnounced === undefined
+          ? answer
+          : answer.pipe(
+              catchError((later: unknown) => {
+                if (later instanceof Announced) return onAnnounced(later.bytes);
+                throw later;
+              }),
+            );
+      }),
+    );
+  }
+
+  #ask(allowMetadataOnly: boolean): Observable<A> {
+    this.#askedMs = this.connection.scheduler.now();
+    const headers = this.#headers();
+    this.#iteration++;
+    return this.connection
+      .attempt(
         {
           path: 'retrieve_future',
           lane: 'polls',
@@ -111,27 +123,28 @@ class Poll<A> {
           timeoutMs: this.connection.pollTimeoutMs,
         },
         this.connection.uuid(),
-      );
-    }).pipe(
-      map((response) => this.read(response, allowMetadataOnly)),
-      this.#untilReady(),
-    );
+      )
+      .pipe(map((response) => this.read(response, allowMetadataOnly)));
   }
 
-  #untilReady =
-    () =>
-    (source: Observable<A>): Observable<A> =>
-      source.pipe(
-        retry({
-          delay: (error: unknown) => {
-            if (error instanceof Announced) return throwError(() => error);
-            const delayMs = error instanceof NotYet ? error.delayMs : this.#delayAfter(error);
-            return delayMs === undefined
-              ? throwError(() => this.#named(error))
-              : timer(delayMs, this.connection.scheduler);
-          },
-        }),
-      );
+  #askAgain(allowMetadataOnly: boolean, failure: unknown): Observable<A> {
+    let first = true;
+    return defer(() => {
+      if (!first) return this.#ask(allowMetadataOnly);
+      first = false;
+      return throwError(() => failure);
+    }).pipe(
+      retry({
+        delay: (error: unknown) => {
+          if (error instanceof Announced) return throwError(() => error);
+          const delayMs = error instanceof NotYet ? error.delayMs : this.#delayAfter(error);
+          return delayMs === undefined
+            ? throwError(() => this.#named(error))
+            : timer(delayMs, this.connection.scheduler);
+        },
+      }),
+    );
+  }
 
   #headers(): Record<string, string> {
     const { requestType, roundtripMs } = this.work;

@@ -1,6 +1,5 @@
 import { ModelInputChunk } from '../wire/chunk.js';
 import { ModelInput } from '../wire/modelInput.js';
-import type { Json } from '../wire/record.js';
 import { SampleRequestWithoutPrompt, type SamplingParams } from '../wire/sampling.js';
 import { TensorData, type TensorInput } from '../wire/tensor.js';
 import { ValidationError } from '../wire/tinkerError.js';
@@ -28,11 +27,12 @@ export interface SampleOptions {
 /** A checked request; its prompt is written out only when it is sent, since thousands may wait. */
 export interface SampleBody {
   readonly prompt: ModelInput;
-  readonly rest: Json;
+  /** The JSON of all the rest, but for its last brace. */
+  readonly rest: string;
 }
 
 export const bodyText = ({ prompt, rest }: SampleBody, seqText: string): string =>
-  `${JSON.stringify(rest).slice(0, -1)},"seq_id":${seqText},"prompt":${promptText(prompt)}}`;
+  `${rest},"seq_id":${seqText},"prompt":${promptText(prompt)}}`;
 
 /** A prompt is often sampled many times over, so its JSON is kept as long as the prompt is. */
 const promptTexts = new WeakMap<ModelInput, string>();
@@ -88,7 +88,7 @@ export function sampleBody(
     promptLogprobsLastN,
     recordStabilityInfo,
   });
-  return { prompt, rest: request };
+  return { prompt, rest: JSON.stringify(request).slice(0, -1) };
 }
 
 function targetTensor(input: TensorInput, length: number | undefined): TensorData {

@@ -150,6 +150,11 @@ export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> imple
         if (fallback !== undefined) decoded[key] = fallback;
         continue;
       }
+      // What is written as it is needs no context when it is right.
+      if (codec.encode === t.identity && codec.is(value)) {
+        decoded[key] = value;
+        continue;
+      }
       const validated = codec.validate(value, t.appendContext(context, wireKey, codec));
       if (isLeft(validated)) errors.push(...validated.left);
       else decoded[key] = validated.right;
