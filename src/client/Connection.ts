@@ -84,7 +84,6 @@ export class Connection {
   readonly #transport: Transport;
   readonly #options: ConnectionOptions;
   #tokens: TokenSource;
-  #usual: Readonly<Record<string, string>> | undefined;
   #config: ClientConfig | undefined;
   #closed = false;
   readonly #closing = new Subject<void>();
@@ -265,22 +264,19 @@ export class Connection {
 
   #toRequest(call: Call, token: string, idempotencyKey: string | undefined, timeoutMs: number): TransportRequest {
     const { method = 'POST', lane, protobuf } = call;
-    const headers: Record<string, string> = { ...this.#headersWith(token), ...call.headers };
+    this.secrets.add(token);
+    // Written out and assigned: spreading objects with such keys costs thirty times as much, and each sample does it twice.
+    const headers: Record<string, string> = { 'x-api-key': token, accept: 'application/json' };
     if (idempotencyKey !== undefined) headers['x-idempotency-key'] = idempotencyKey;
-    if (protobuf !== undefined) headers['content-type'] ??= PROTOBUF;
+    if (protobuf !== undefined) headers['content-type'] = PROTOBUF;
     else if (method !== 'GET') headers['content-type'] = 'application/json';
+    for (const name in this.#options.headers) headers[name] = this.#options.headers[name]!;
+    for (const name in call.headers) headers[name] = call.headers[name]!;
     const body = protobuf ?? call.jsonText ?? (call.json === undefined ? undefined : JSON.stringify(call.json));
     const path = `/api/v1/${call.path}`;
     return body === undefined
       ? { method, path, lane, headers, timeoutMs }
       : { method, path, lane, headers, timeoutMs, body };
-  }
-
-  /** What every request carries; made anew only when the token changes. */
-  #headersWith(token: string): Readonly<Record<string, string>> {
-    if (this.#usual?.['x-api-key'] === token) return this.#usual;
-    this.secrets.add(token);
-    return (this.#usual = { ...this.#options.headers, 'x-api-key': token, accept: 'application/json' });
   }
 
   #noteDeprecation({ headers }: TransportResponse, path: string): void {

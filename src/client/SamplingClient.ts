@@ -34,7 +34,7 @@ import type { Lifecycle } from './Lifecycle.js';
 import { defined } from './prepare.js';
 import { Progress } from './Progress.js';
 import type { ResultFormat } from './retrieve.js';
-import { bodyText, sampleBody, type SampleBody, type SampleOptions } from './sampleRequest.js';
+import { bodyText, SampleRequests, type SampleBody, type SampleOptions } from './sampleRequest.js';
 import { attachSequenceIds, checkHonoured, padPromptLogprobs } from './sampleChecks.js';
 import { segments } from './restQuery.js';
 import { openSharedSession, toSamplerHandle } from './samplerHandle.js';
@@ -87,6 +87,7 @@ export class SamplingClient {
   readonly #session: OpenSession;
   readonly #lifecycle: Lifecycle;
   readonly #options: SamplingClientOptions;
+  readonly #requests: SampleRequests;
   readonly #concurrency: Budget | undefined;
   readonly #progress: Progress | undefined;
   /** undefined until the service has said which number this clone has. */
@@ -111,6 +112,7 @@ export class SamplingClient {
     this.#lifecycle = lifecycle;
     this.#options = options;
     this.samplingSessionId = samplingSessionId;
+    this.#requests = new SampleRequests(samplingSessionId, options.recordStabilityInfo ?? false);
     this.#clone = clone === 'join' ? undefined : clone;
     this.#leave = once(defer(leave));
     this.#joined = once(this.#join());
@@ -199,7 +201,7 @@ export class SamplingClient {
   }
 
   #sample(options: SampleOptions, progress: FutureProgress): Observable<SampleResponse> {
-    const body = sampleBody(options, this.samplingSessionId, this.#options.recordStabilityInfo ?? false);
+    const body = this.#requests.body(options);
     const bytes = estimatePromptBytes(options.prompt);
     // Built when its slot is there: a sample that is cancelled while it waits takes no number.
     const attempts = (): Observable<SampleResponse> =>

@@ -148,12 +148,13 @@ class Poll<A> {
 
   #headers(): Record<string, string> {
     const { requestType, roundtripMs } = this.work;
-    return {
+    const headers: Record<string, string> = {
       'x-tinker-request-iteration': String(this.#iteration),
       'x-tinker-request-type': requestType,
-      ...(this.#iteration === 0 ? { 'x-tinker-create-promise-roundtrip-time': String(roundtripMs / 1000) } : {}),
-      ...(this.format.protobuf === undefined ? {} : { accept: 'application/x-protobuf' }),
     };
+    if (this.#iteration === 0) headers['x-tinker-create-promise-roundtrip-time'] = String(roundtripMs / 1000);
+    if (this.format.protobuf !== undefined) headers['accept'] = 'application/x-protobuf';
+    return headers;
   }
 
   /** The result in a successful answer. @throws NotYet, Announced, or the failure that the answer tells of. */

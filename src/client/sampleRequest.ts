@@ -49,12 +49,83 @@ function promptText(prompt: ModelInput): string {
   return text;
 }
 
+const KNOWN: ReadonlySet<string> = new Set([
+  'prompt',
+  'numSamples',
+  'samplingParams',
+  'includePromptLogprobs',
+  'topkPromptLogprobs',
+  'topkSampleLogprobs',
+  'promptAltTokensK',
+]);
+const MOST_REMEMBERED = 64;
+
+/**
+ * Makes the requests of one sampler. Thousands of samples ask for the same but for the prompt, so what was found right
+ * once is remembered by what was asked.
+ */
+export class SampleRequests {
+  readonly #checked = new Map<string, string>();
+
+  constructor(
+    readonly samplingSessionId: string,
+    readonly recordStabilityInfo: boolean,
+  ) {}
+
+  /** @throws ValidationError */
+  body(options: SampleOptions): SampleBody {
+    const asked = askedFor(options);
+    const known = asked === undefined ? undefined : this.#checked.get(asked);
+    if (known !== undefined) {
+      promptLength(options.prompt);
+      return { prompt: options.prompt, rest: known };
+    }
+    const checked = checkedBody(options, this.samplingSessionId, this.recordStabilityInfo);
+    if (asked !== undefined) {
+      if (this.#checked.size >= MOST_REMEMBERED) this.#checked.clear();
+      this.#checked.set(asked, checked.rest);
+    }
+    return checked;
+  }
+}
+
+/** All that is asked for but the prompt, as text; undefined where a text would not tell it apart from something else. */
+function askedFor(options: SampleOptions): string | undefined {
+  for (const key in options) if (!KNOWN.has(key)) return undefined;
+  const {
+    numSamples,
+    samplingParams,
+    includePromptLogprobs,
+    topkPromptLogprobs,
+    topkSampleLogprobs,
+    promptAltTokensK,
+  } = options;
+  for (const key in samplingParams) {
+    const type = typeof samplingParams[key as keyof SamplingParams];
+    // JSON leaves these out, and what is left would pass for another request.
+    if (type === 'function' || type === 'symbol') return undefined;
+  }
+  return JSON.stringify([
+    samplingParams,
+    numSamples,
+    includePromptLogprobs,
+    topkPromptLogprobs,
+    topkSampleLogprobs,
+    promptAltTokensK,
+  ]);
+}
+
+/** How many tokens a prompt of text has; undefined with images or audio. @throws ValidationError for an empty prompt. */
+function promptLength(prompt: ModelInput): number | undefined {
+  if (!(prompt instanceof ModelInput)) throw new ValidationError('prompt must be a ModelInput');
+  const isText = prompt.chunks.every((chunk) => chunk.type === 'encoded_text');
+  const length = isText ? prompt.length : undefined;
+  if (prompt.chunks.length === 0 || length === 0) throw new ValidationError('the prompt is empty');
+  return length;
+}
+
 /** Checks what a caller asks for. @throws ValidationError */
-export function sampleBody(
-  options: SampleOptions,
-  samplingSessionId: string,
-  recordStabilityInfo: boolean,
-): SampleBody {
+function checkedBody(options: SampleOptions, samplingSessionId: string, recordStabilityInfo: boolean): SampleBody {
   const {
     prompt,
     numSamples,
@@ -64,10 +135,7 @@ export function sampleBody(
     promptLogprobsLastN,
     ...rest
   } = options;
-  if (!(prompt instanceof ModelInput)) throw new ValidationError('prompt must be a ModelInput');
-  const isText = prompt.chunks.every((chunk) => chunk.type === 'encoded_text');
-  const length = isText ? prompt.length : undefined;
-  if (prompt.chunks.length === 0 || length === 0) throw new ValidationError('the prompt is empty');
+  const length = promptLength(prompt);
   if (promptLogprobsLastN !== undefined) {
     if (!includePromptLogprobs) throw new ValidationError('promptLogprobsLastN needs includePromptLogprobs');
     if (length !== undefined && promptLogprobsLastN > length - 1) {

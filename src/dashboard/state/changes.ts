@@ -85,7 +85,7 @@ export type RunStatus = 'running' | 'finished' | 'failed' | 'logged';
 /** Numbers by column; null where a row has none. */
 export type Columns = Readonly<Record<string, readonly (number | null)[]>>;
 
-/** Numbers as base64 of their bytes, little end first: ten times faster to read and write than digits. NaN is none. */
+/** Numbers as base64 of their bytes, little end first: a long column need not be written out in digits. NaN is none. */
 export type PackedColumn = { readonly f32: string } | { readonly f64: string };
 
 /** What folded events come to: enough to go on folding from. */
