@@ -9,7 +9,6 @@ import {
   map,
   of,
   share,
-  timer,
   type OperatorFunction,
   type SchedulerLike,
 } from 'rxjs';
@@ -316,7 +315,3 @@ export const once = <A>(source: Observable<A>): Observable<A> =>
       resetOnRefCountZero: false,
     }),
   );
-
-/** A wait on the client's clock. */
-export const wait = (connection: { readonly scheduler: SchedulerLike }, delayMs: number): Observable<0> =>
-  timer(delayMs, connection.scheduler);

@@ -261,12 +261,7 @@ export class TrainingClient {
       const prepared = prepareData(data);
       checkLoss(lossFn, options.lossFnConfig);
       const config = options.lossFnConfig && { ...options.lossFnConfig };
-      return this.#turns.take(({ release, commit }) =>
-        commit(this.#passes.submit(requestType, prepared, lossFn, config, progress), this.#abandoned).pipe(
-          tap(release),
-          concatMap((accepted) => this.#passes.results(accepted)),
-        ),
-      );
+      return this.#passInTurn(this.#passes.submit(requestType, prepared, lossFn, config, progress));
     });
   }
 
@@ -278,13 +273,18 @@ export class TrainingClient {
       const prepared = prepareData(data);
       checkLossInputs(handle, prepared);
       const config = { loss_id: handle.lossId };
-      return this.#turns.take(({ release, commit }) =>
-        commit(this.#passes.submit('ForwardBackward', prepared, 'custom', config, progress), this.#abandoned).pipe(
-          tap(release),
-          concatMap((accepted) => this.#passes.results(accepted)),
-        ),
-      );
+      return this.#passInTurn(this.#passes.submit('ForwardBackward', prepared, 'custom', config, progress));
     });
+  }
+
+  /** Sends a pass when its turn comes and waits for its results outside the turn. */
+  #passInTurn(pass: Observable<readonly Accepted[]>): Observable<ForwardBackwardOutput> {
+    return this.#turns.take(({ release, commit }) =>
+      commit(pass, this.#abandoned).pipe(
+        tap(release),
+        concatMap((accepted) => this.#passes.results(accepted)),
+      ),
+    );
   }
 
   #customPass(data: readonly Datum[], loss: CustomLossFn): TinkerFuture<ForwardBackwardOutput> {

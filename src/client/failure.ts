@@ -1,5 +1,4 @@
-import { TransportFailure, type TransportResponse } from '../transport/Transport.js';
-import type { TinkerError } from '../wire/tinkerError.js';
+import type { TransportFailure, TransportResponse } from '../transport/Transport.js';
 import {
   APIConnectionError,
   APIStatusError,
@@ -90,10 +89,6 @@ export function connectionError(failure: TransportFailure, what: string): APICon
   const Class = failure.kind === 'timeout' ? APITimeoutError : APIConnectionError;
   return new Class(`${what}: ${failure.message}`, { retryable: true, cause: failure });
 }
-
-/** Whatever a transport raised, as one of this library's errors. */
-export const toTinkerError = (error: unknown, what: string): TinkerError | undefined =>
-  error instanceof TransportFailure ? connectionError(error, what) : undefined;
 
 export const isJson = (response: TransportResponse): boolean => /\bjson\b/.test(response.headers['content-type'] ?? '');
 

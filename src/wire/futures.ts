@@ -40,11 +40,6 @@ export const CancelFutureRequest = request('CancelFutureRequest', { request_id: 
 
 /** Why work is not running yet, as the server says it. */
 export type QueueState = 'active' | 'paused_capacity' | 'paused_rate_limit' | 'unknown';
-export const TryAgain = response('TryAgain', {
-  type: t.literal('try_again'),
-  queue_state: optional(t.string),
-  queue_state_reason: optional(t.string),
-});
 /** The body of a 408, which is a try_again in other clothes. */
 export const QueueReport = response('QueueReport', {
   queue_state: optional(t.string),
