@@ -93,7 +93,7 @@ function rawUndici(origin) {
 }
 
 async function thisClient(origin) {
-  const service = new ServiceClient({ baseUrl: origin, apiKey: 'tml-bench', telemetry: false, logLevel: 'silent' });
+  const service = new ServiceClient({ baseUrl: origin, apiKey: 'tml-bench', telemetry: false });
   const sampler = await service.createSamplingClient({ baseModel: 'bench' });
   // A prompt of its own for each sample: nothing is remembered from one to the next.
   const sample = async () => {

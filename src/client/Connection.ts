@@ -11,6 +11,7 @@ import {
   share,
   type OperatorFunction,
   type SchedulerLike,
+  type Subscriber,
 } from 'rxjs';
 import { isLeft } from 'fp-ts/lib/Either.js';
 import type * as t from 'io-ts';
@@ -146,45 +147,50 @@ export class Connection {
         return;
       }
       const current = this.#tokens.current();
-      const answer =
-        current === undefined
-          ? this.#tokens.token().pipe(concatMap((token) => this.#exchange(call, token, idempotencyKey)))
-          : this.#exchange(call, current, idempotencyKey);
-      subscriber.add(answer.subscribe(subscriber));
+      if (current !== undefined) return this.#exchange(call, current, idempotencyKey, subscriber);
+      const answer = (token: string): Observable<TransportResponse> => this.#answer(call, token, idempotencyKey);
+      this.#tokens.token().pipe(concatMap(answer)).subscribe(subscriber);
     });
+  }
+
+  #answer(call: Call, token: string, idempotencyKey: string | undefined): Observable<TransportResponse> {
+    return new Observable((subscriber) => this.#exchange(call, token, idempotencyKey, subscriber));
   }
 
   /**
    * The one request under every other. By hand instead of `timeout`, `map` and `catchError`, because each sample passes
    * here twice and the three together cost as much as the request itself.
    */
-  #exchange(call: Call, token: string, idempotencyKey: string | undefined): Observable<TransportResponse> {
+  #exchange(
+    call: Call,
+    token: string,
+    idempotencyKey: string | undefined,
+    subscriber: Subscriber<TransportResponse>,
+  ): void {
     const { path, method = 'POST', timeoutMs = this.#options.timeoutMs } = call;
-    return new Observable((subscriber) => {
-      const fail = (error: unknown): void => {
-        const what = `${method} /api/v1/${path}`;
-        subscriber.error(error instanceof TransportFailure ? connectionError(error, what) : error);
-      };
-      const late = this.#transport.timesOut
-        ? undefined
-        : this.scheduler.schedule(
-            () => fail(new TransportFailure('timeout', `no answer within ${timeoutMs / 1000} s`)),
-            timeoutMs,
-          );
-      subscriber.add(late);
-      subscriber.add(
-        this.#transport(this.#toRequest(call, token, idempotencyKey, timeoutMs)).subscribe({
-          next: (response) => {
-            late?.unsubscribe();
-            if (response.headers['x-deprecation-note'] !== undefined) this.#noteDeprecation(response, path);
-            if (response.status >= 200 && response.status < 300) subscriber.next(response);
-            else subscriber.error(this.#refusal(response, call));
-          },
-          error: fail,
-          complete: () => subscriber.complete(),
-        }),
-      );
-    });
+    const fail = (error: unknown): void => {
+      const what = `${method} /api/v1/${path}`;
+      subscriber.error(error instanceof TransportFailure ? connectionError(error, what) : error);
+    };
+    const late = this.#transport.timesOut
+      ? undefined
+      : this.scheduler.schedule(
+          () => fail(new TransportFailure('timeout', `no answer within ${timeoutMs / 1000} s`)),
+          timeoutMs,
+        );
+    subscriber.add(late);
+    subscriber.add(
+      this.#transport(this.#toRequest(call, token, idempotencyKey, timeoutMs)).subscribe({
+        next: (response) => {
+          late?.unsubscribe();
+          if (response.headers['x-deprecation-note'] !== undefined) this.#noteDeprecation(response, path);
+          if (response.status >= 200 && response.status < 300) subscriber.next(response);
+          else subscriber.error(this.#refusal(response, call));
+        },
+        error: fail,
+        complete: () => subscriber.complete(),
+      }),
+    );
   }
 
   #refusal(response: TransportResponse, { method = 'POST', path, headers = {} }: Call): TinkerError {
@@ -250,7 +256,7 @@ export class Connection {
     const exchange = credential.token().pipe(
       concatMap((token) => {
         const call: Call = { path: 'auth/token', lane: 'session', json: {} };
-        return this.#exchange(call, token, this.uuid());
+        return this.#answer(call, token, this.uuid());
       }),
     );
     const read = (response: Observable<TransportResponse>): Observable<string> =>

@@ -1,4 +1,4 @@
-import { BehaviorSubject, filter, map, take, type Observable } from 'rxjs';
+import { Subject, defer, of, take, type Observable } from 'rxjs';
 import { isTinkerError, type TinkerError } from '../wire/tinkerError.js';
 import { ClosedError } from './errors.js';
 import type { EventBus } from './events.js';
@@ -7,7 +7,7 @@ import { TinkerFuture, type FutureProgress } from './TinkerFuture.js';
 /** The futures of one client that are still under way, so that closing can wait for them. */
 export class Lifecycle {
   readonly #active = new Set<{ cancel(): void }>();
-  readonly #count = new BehaviorSubject(0);
+  readonly #idle = new Subject<void>();
   #closed = false;
 
   constructor(readonly events: EventBus) {}
@@ -29,16 +29,17 @@ export class Lifecycle {
       },
       (error) => {
         over = true;
-        if (started.future !== undefined && this.#active.delete(started.future)) this.#count.next(this.#active.size);
+        if (started.future !== undefined) this.#end(started.future);
         if (isTinkerError(error)) this.#sayFailed(error, startedMs);
       },
     );
     started.future = future;
-    if (!over) {
-      this.#active.add(future);
-      this.#count.next(this.#active.size);
-    }
+    if (!over) this.#active.add(future);
     return future;
+  }
+
+  #end(future: { cancel(): void }): void {
+    if (this.#active.delete(future) && this.#active.size === 0) this.#idle.next();
   }
 
   #sayFailed(error: TinkerError, startedMs: number): void {
@@ -54,11 +55,7 @@ export class Lifecycle {
 
   /** Emits and completes when nothing is under way. */
   whenIdle(): Observable<void> {
-    return this.#count.pipe(
-      filter((count) => count === 0),
-      take(1),
-      map(() => undefined),
-    );
+    return defer(() => (this.#active.size === 0 ? of(undefined) : this.#idle.pipe(take(1))));
   }
 
   cancelAll(): void {

@@ -106,7 +106,7 @@ export class PassSender {
           () => connection.attempt(json(), jsonKey),
         )
         .pipe(resend(connection, 'forward_backward'));
-      return accept(this.#session, submission, response, progress);
+      return response.pipe(map((answer) => accept(this.#session, submission, answer, progress)));
     });
   }
 

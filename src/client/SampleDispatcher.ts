@@ -1,10 +1,11 @@
-import { catchError, defer, retry, throwError, timer, type Observable } from 'rxjs';
+import { defer, identity, retry, throwError, timer, type Observable } from 'rxjs';
 import { retryAfterMs } from '../transport/retryAfter.js';
 import { Budget } from './Budget.js';
 import type { Connection } from './Connection.js';
 import type { APIStatusError } from './errors.js';
 import { type TinkerError } from './errors.js';
 import { meaningOf } from './failure.js';
+import { onAnswer } from './onAnswer.js';
 import { resend } from './resend.js';
 
 const SLOTS = 400;
@@ -60,7 +61,7 @@ export class SampleDispatcher {
   #send<T>(bytes: number, send: () => Observable<T>): Observable<T> {
     // Nearly every submission is accepted at once: what follows a refusal is built when there is one.
     if (this.connection.scheduler.now() >= this.#pausedUntilMs) {
-      return send().pipe(catchError((error: unknown) => this.#sendAgain(bytes, send, error)));
+      return onAnswer(send(), identity, (error) => this.#sendAgain(bytes, send, error));
     }
     return this.#sendAgain(bytes, send, new Paused());
   }

@@ -1,15 +1,4 @@
-import {
-  catchError,
-  concatMap,
-  defer,
-  map,
-  of,
-  retry,
-  throwError,
-  timer,
-  type Observable,
-  type SchedulerLike,
-} from 'rxjs';
+import { concatMap, defer, map, of, retry, throwError, timer, type Observable, type SchedulerLike } from 'rxjs';
 import type { TokenSource } from '../transport/auth.js';
 import type { Transport } from '../transport/Transport.js';
 import { estimatePromptBytes } from '../wire/estimateBytes.js';
@@ -31,10 +20,11 @@ import { APIResponseValidationError, type TinkerError } from './errors.js';
 import { meaningOf, type Use } from './failure.js';
 import { accept, followUp, type Submission } from './followUp.js';
 import type { Lifecycle } from './Lifecycle.js';
+import { onAnswer } from './onAnswer.js';
 import { defined } from './prepare.js';
 import { Progress } from './Progress.js';
 import type { ResultFormat } from './retrieve.js';
-import { bodyText, SampleRequests, type SampleBody, type SampleOptions } from './sampleRequest.js';
+import { SampleRequests, type SampleBody, type SampleOptions } from './sampleRequest.js';
 import { attachSequenceIds, checkHonoured, padPromptLogprobs } from './sampleChecks.js';
 import { segments } from './restQuery.js';
 import { openSharedSession, toSamplerHandle } from './samplerHandle.js';
@@ -205,11 +195,13 @@ export class SamplingClient {
     const bytes = estimatePromptBytes(options.prompt);
     // Built when its slot is there: a sample that is cancelled while it waits takes no number.
     const attempts = (): Observable<SampleResponse> =>
-      this.#retrying((accepting) => this.#submit(body, bytes, accepting), progress).pipe(
-        map((response) => {
+      this.#retrying(
+        (accepting) => this.#submit(body, bytes, accepting),
+        progress,
+        (response) => {
           this.#progress?.made();
           return checkHonoured(padPromptLogprobs(response, options.prompt), options);
-        }),
+        },
       );
     const watched = (): Observable<SampleResponse> => this.#progress?.watch(attempts()) ?? attempts();
     return this.#concurrency?.hold(1, watched) ?? watched();
@@ -234,21 +226,23 @@ export class SamplingClient {
     const idempotencyKey = connection.uuid();
     const response = dispatcher.dispatch(bytes, () =>
       connection.attempt(
-        { path: 'asample', lane: 'sampling', jsonText: bodyText(body, seqText), headers: BACKPRESSURE },
+        { path: 'asample', lane: 'sampling', jsonText: this.#requests.text(body, seqText), headers: BACKPRESSURE },
         idempotencyKey,
       ),
     );
-    return accept(this.#session, submission, response, progress).pipe(
-      concatMap((accepted) => followUp(this.#session, accepted, SAMPLE, this.#pollerOf(clone), attachSequenceIds)),
-    );
+    return onAnswer(response, (answer) => {
+      const accepted = accept(this.#session, submission, answer, progress);
+      return followUp(this.#session, accepted, SAMPLE, this.#pollerOf(clone), attachSequenceIds);
+    });
   }
 
   #retrying(
     submit: (progress: FutureProgress) => Observable<SampleResponse>,
     progress: FutureProgress,
+    finish: (response: SampleResponse) => SampleResponse,
   ): Observable<SampleResponse> {
     const { enabled = true } = this.#options.retry ?? {};
-    if (!enabled || this.#session.connection.config.sampleNoRetries) return submit(progress);
+    if (!enabled || this.#session.connection.config.sampleNoRetries) return onAnswer(submit(progress), finish);
     // A promise that is gone can be had again; a session that is gone when a sample is submitted cannot.
     let use: Use = 'send';
     const accepting: FutureProgress = {
@@ -262,7 +256,7 @@ export class SamplingClient {
       return submit(accepting);
     };
     // Nearly every sample comes back at the first try: the way to a second one is built when it is needed.
-    return attempt().pipe(catchError((failure: unknown) => this.#retryingAfter(failure, attempt, () => use)));
+    return onAnswer(attempt(), finish, (failure) => this.#retryingAfter(failure, attempt, () => use).pipe(map(finish)));
   }
 
   #retryingAfter(

@@ -92,11 +92,7 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
     onFulfilled?: ((value: A) => B | PromiseLike<B>) | null,
     onRejected?: ((reason: unknown) => C | PromiseLike<C>) | null,
   ): Promise<B | C> {
-    return this.#promise().then(onFulfilled, onRejected);
-  }
-
-  #promise(): Promise<A> {
-    return new Promise((resolve, reject) => {
+    const promise = new Promise<A>((resolve, reject) => {
       let value: unknown;
       this.#result.subscribe({
         next: (result) => (value = result),
@@ -104,5 +100,6 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
         complete: () => resolve(value as A),
       });
     });
+    return promise.then(onFulfilled, onRejected);
   }
 }

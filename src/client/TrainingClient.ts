@@ -367,7 +367,7 @@ export class TrainingClient {
       const response = connection
         .send({ path, lane: 'training', json: { ...body, ...jsonWhenSent(), seq_id: seqId } })
         .pipe(takeUntil(connection.closing));
-      const sent = accept(this.#session, submission, response, progress);
+      const sent = response.pipe(map((answer) => accept(this.#session, submission, answer, progress)));
       return commit(sent, (accepted) => this.#abandoned([accepted])).pipe(
         tap(release),
         concatMap((accepted) => followUp(this.#session, accepted, format)),

@@ -1,4 +1,4 @@
-import { Observable, concatMap, map } from 'rxjs';
+import { Observable, concatMap } from 'rxjs';
 import type { TransportResponse } from '../transport/Transport.js';
 import { UntypedFuture } from '../wire/futures.js';
 import { readJson } from './Connection.js';
@@ -26,21 +26,16 @@ export interface Accepted {
 
 /** Reads the promise in the answer to a submission and says that it was accepted. */
 export function accept(
-  session: OpenSession,
+  { connection }: OpenSession,
   submission: Submission,
-  response: Observable<TransportResponse>,
+  answer: TransportResponse,
   progress: FutureProgress | undefined,
-): Observable<Accepted> {
-  const { connection } = session;
-  return response.pipe(
-    map((answer) => {
-      const promise = readJson(answer, UntypedFuture, submission.requestType);
-      const { requestType, target, seqId, bytes, startedMs } = submission;
-      progress?.accepted(promise.requestId);
-      connection.events.emit({ type: 'request-sent', requestType, requestId: promise.requestId, target, seqId, bytes });
-      return { submission, promise, roundtripMs: connection.scheduler.now() - startedMs };
-    }),
-  );
+): Accepted {
+  const promise = readJson(answer, UntypedFuture, submission.requestType);
+  const { requestType, target, seqId, bytes, startedMs } = submission;
+  progress?.accepted(promise.requestId);
+  connection.events.emit({ type: 'request-sent', requestType, requestId: promise.requestId, target, seqId, bytes });
+  return { submission, promise, roundtripMs: connection.scheduler.now() - startedMs };
 }
 
 /**

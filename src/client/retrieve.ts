@@ -1,6 +1,6 @@
 import { isLeft } from 'fp-ts/lib/Either.js';
 import type * as t from 'io-ts';
-import { catchError, defer, map, retry, throwError, timer, type Observable } from 'rxjs';
+import { catchError, defer, retry, throwError, timer, type Observable } from 'rxjs';
 import type { TransportResponse } from '../transport/Transport.js';
 import { CompleteMetadata, QueueReport, RequestFailed, toErrorCategory, toQueueState } from '../wire/futures.js';
 import { describeErrors } from '../wire/record.js';
@@ -10,6 +10,7 @@ import type { Connection } from './Connection.js';
 import { APIResponseValidationError, APIStatusError, RequestFailedError } from './errors.js';
 import type { RequestType } from './events.js';
 import { meaningOf, parseBody } from './failure.js';
+import { onAnswer } from './onAnswer.js';
 import { backoffMs, delayFor } from './resend.js';
 
 /** Work that the service has accepted and whose result is awaited. */
@@ -94,37 +95,34 @@ class Poll<A> {
   /** Asks until there is an answer. `onAnnounced` goes on when the answer is only how large the result is. */
   next(allowMetadataOnly: boolean, onAnnounced?: (bytes: number) => Observable<A>): Observable<A> {
     // Mostly the first poll brings the result: what follows when it does not is built when it does not.
-    return this.#ask(allowMetadataOnly).pipe(
-      catchError((error: unknown) => {
-        const answer = error instanceof Announced ? throwError(() => error) : this.#askAgain(allowMetadataOnly, error);
-        return onAnnounced === undefined
-          ? answer
-          : answer.pipe(
-              catchError((later: unknown) => {
-                if (later instanceof Announced) return onAnnounced(later.bytes);
-                throw later;
-              }),
-            );
-      }),
-    );
+    return this.#ask(allowMetadataOnly, (error) => {
+      const answer = error instanceof Announced ? throwError(() => error) : this.#askAgain(allowMetadataOnly, error);
+      return onAnnounced === undefined
+        ? answer
+        : answer.pipe(
+            catchError((later: unknown) => {
+              if (later instanceof Announced) return onAnnounced(later.bytes);
+              throw later;
+            }),
+          );
+    });
   }
 
-  #ask(allowMetadataOnly: boolean): Observable<A> {
+  #ask(allowMetadataOnly: boolean, recover?: (error: unknown) => Observable<A>): Observable<A> {
     this.#askedMs = this.connection.scheduler.now();
     const headers = this.#headers();
     this.#iteration++;
-    return this.connection
-      .attempt(
-        {
-          path: 'retrieve_future',
-          lane: 'polls',
-          json: { request_id: this.work.requestId, allow_metadata_only: allowMetadataOnly },
-          headers,
-          timeoutMs: this.connection.pollTimeoutMs,
-        },
-        this.connection.uuid(),
-      )
-      .pipe(map((response) => this.read(response, allowMetadataOnly)));
+    const answer = this.connection.attempt(
+      {
+        path: 'retrieve_future',
+        lane: 'polls',
+        json: { request_id: this.work.requestId, allow_metadata_only: allowMetadataOnly },
+        headers,
+        timeoutMs: this.connection.pollTimeoutMs,
+      },
+      this.connection.uuid(),
+    );
+    return onAnswer(answer, (response) => this.read(response, allowMetadataOnly), recover);
   }
 
   #askAgain(allowMetadataOnly: boolean, failure: unknown): Observable<A> {

@@ -15,10 +15,11 @@ export function attachSequenceIds(
       { requestId },
     );
   }
-  return {
-    ...response,
-    sequences: response.sequences.map((sequence, index) => ({ ...sequence, sequenceId: sampleSequenceIds[index]! })),
-  };
+  // Into the response itself, which was decoded just now and which nobody else has seen.
+  response.sequences.forEach((sequence: { sequenceId?: string }, index) => {
+    sequence.sequenceId = sampleSequenceIds[index]!;
+  });
+  return response;
 }
 
 /** Some servers leave out the first prompt token, which has no logprob; here every token has its place. */

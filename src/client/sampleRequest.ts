@@ -3,6 +3,7 @@ import { ModelInput } from '../wire/modelInput.js';
 import { SampleRequestWithoutPrompt, type SamplingParams } from '../wire/sampling.js';
 import { TensorData, type TensorInput } from '../wire/tensor.js';
 import { ValidationError } from '../wire/tinkerError.js';
+import { tokenText } from '../wire/tokenText.js';
 import { prepare } from './prepare.js';
 
 export interface SampleOptions {
@@ -31,22 +32,13 @@ export interface SampleBody {
   readonly rest: string;
 }
 
-export const bodyText = ({ prompt, rest }: SampleBody, seqText: string): string =>
-  `${rest},"seq_id":${seqText},"prompt":${promptText(prompt)}}`;
-
-/** A prompt is often sampled many times over, so its JSON is kept as long as the prompt is. */
-const promptTexts = new WeakMap<ModelInput, string>();
 function promptText(prompt: ModelInput): string {
-  const known = promptTexts.get(prompt);
-  if (known !== undefined) return known;
   const chunks = prompt.chunks.map((chunk) =>
     chunk.type === 'encoded_text'
-      ? `{"tokens":[${chunk.tokens.join(',')}],"type":"encoded_text"}`
+      ? `{"tokens":[${tokenText(chunk.tokens)}],"type":"encoded_text"}`
       : JSON.stringify(ModelInputChunk.encode(chunk)),
   );
-  const text = `{"chunks":[${chunks.join(',')}]}`;
-  promptTexts.set(prompt, text);
-  return text;
+  return `{"chunks":[${chunks.join(',')}]}`;
 }
 
 const KNOWN: ReadonlySet<string> = new Set([
@@ -66,6 +58,8 @@ const MOST_REMEMBERED = 64;
  */
 export class SampleRequests {
   readonly #checked = new Map<string, string>();
+  /** A prompt is often sampled many times in a row. Of more than one, a WeakMap would cost more than it saves. */
+  #written: { readonly prompt: ModelInput; readonly text: string } | undefined;
 
   constructor(
     readonly samplingSessionId: string,
@@ -86,6 +80,12 @@ export class SampleRequests {
       this.#checked.set(asked, checked.rest);
     }
     return checked;
+  }
+
+  /** The JSON of a request under a number. */
+  text({ prompt, rest }: SampleBody, seqText: string): string {
+    if (this.#written?.prompt !== prompt) this.#written = { prompt, text: promptText(prompt) };
+    return `${rest},"seq_id":${seqText},"prompt":${this.#written.text}}`;
   }
 }
 

@@ -1,6 +1,7 @@
-import { concatMap, type Observable } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { RequestType } from './events.js';
 import { accept, followUp } from './followUp.js';
+import { onAnswer } from './onAnswer.js';
 import type { ResultFormat } from './retrieve.js';
 import type { OpenSession } from './Session.js';
 import type { FutureProgress } from './TinkerFuture.js';
@@ -19,7 +20,7 @@ export function submitWork<A>(session: OpenSession, work: Work<A>, progress: Fut
   const { connection } = session;
   const { requestType, path, target, json, format } = work;
   const submission = { requestType, target, seqId: undefined, bytes: 0, startedMs: connection.scheduler.now() };
-  return accept(session, submission, connection.send({ path, lane: 'training', json }), progress).pipe(
-    concatMap((accepted) => followUp(session, accepted, format)),
+  return onAnswer(connection.send({ path, lane: 'training', json }), (answer) =>
+    followUp(session, accept(session, submission, answer, progress), format),
   );
 }

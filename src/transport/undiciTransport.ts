@@ -139,7 +139,8 @@ class ResponseCollector implements Dispatcher.DispatchHandler {
   ): void {
     this.#status = status;
     this.#headers = {};
-    for (const [name, value] of Object.entries(headers)) {
+    for (const name in headers) {
+      const value = headers[name];
       if (value !== undefined) this.#headers[name] = typeof value === 'string' ? value : value.join(', ');
     }
   }
