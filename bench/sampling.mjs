@@ -6,7 +6,7 @@ import { ModelInput, ServiceClient } from '../dist/index.js';
 
 const SAMPLES = 5000;
 const SLICE = 250;
-const WARM_UP_SLICES = 4;
+const WARM_UP_SLICES = 20;
 const PROMPT_TOKENS = 512;
 const CONNECTIONS = 128;
 

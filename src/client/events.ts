@@ -101,8 +101,11 @@ export class EventBus {
 
   constructor(readonly now: () => number) {}
 
-  emit(event: WithoutTime<TinkerEvent>): void {
-    if (this.#events.observed) this.#events.next({ ...event, atMs: this.now() });
+  /** The event is the bus's from here on: it is stamped and handed out as it is, since a copy of each would be dear. */
+  emit(event: WithoutTime<TinkerEvent> & { atMs?: number }): void {
+    if (!this.#events.observed) return;
+    event.atMs = this.now();
+    this.#events.next(event as TinkerEvent);
   }
 
   complete(): void {

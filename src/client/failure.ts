@@ -94,8 +94,9 @@ export const isJson = (response: TransportResponse): boolean => /\bjson\b/.test(
 
 /** The body as JSON where it is JSON, else as text. */
 export function parseBody(response: TransportResponse): unknown {
-  const { buffer, byteOffset, length } = response.body;
-  const text = Buffer.from(buffer, byteOffset, length).toString('utf8');
+  const { body } = response;
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.length);
+  const text = bytes.toString('utf8');
   if (!isJson(response) && !/^\s*[[{]/.test(text)) return text;
   try {
     return JSON.parse(text) as unknown;
