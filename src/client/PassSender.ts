@@ -28,6 +28,14 @@ const FORWARD_BACKWARD: ResultFormat<ForwardBackwardOutput> = {
   protobuf: decodeForwardBackwardOutput,
 };
 
+/** One forward or backward pass, its data checked. */
+export interface Pass {
+  readonly requestType: 'Forward' | 'ForwardBackward';
+  readonly data: readonly PreparedDatum[];
+  readonly lossFn: string;
+  readonly lossFnConfig?: LossFnConfig;
+}
+
 /** Sends the forward and backward passes of one model, in as many requests as their data needs, and joins the results. */
 export class PassSender {
   readonly #session: OpenSession;
@@ -43,20 +51,12 @@ export class PassSender {
   }
 
   /** Sends the data, in as many requests as it needs, and emits when the last one is accepted. */
-  submit(
-    requestType: 'Forward' | 'ForwardBackward',
-    data: readonly PreparedDatum[],
-    lossFn: string,
-    lossFnConfig: LossFnConfig | undefined,
-    progress: FutureProgress,
-  ): Observable<Accepted[]> {
+  submit(pass: Pass, progress: FutureProgress): Observable<Accepted[]> {
     return defer(() => {
-      if (!this.#session.wireFormat.byArrival) checkEncodable(data);
+      if (!this.#session.wireFormat.byArrival) checkEncodable(pass.data);
       const { fwdbwdMaxChunkLen, fwdbwdMaxChunkBytesCount, parallelFwdbwdChunks } = this.#session.connection.config;
-      const chunks = toChunks(data, { maxLength: fwdbwdMaxChunkLen, maxBytes: fwdbwdMaxChunkBytesCount });
-      const sends = chunks.map((chunk) =>
-        this.#sendChunk(requestType, chunk, this.#nextSeqId(), lossFn, lossFnConfig, progress),
-      );
+      const chunks = toChunks(pass.data, { maxLength: fwdbwdMaxChunkLen, maxBytes: fwdbwdMaxChunkBytesCount });
+      const sends = chunks.map((chunk) => this.#sendChunk(pass, chunk, this.#nextSeqId(), progress));
       const [first, ...rest] = sends;
       if (first === undefined || rest.length === 0 || !parallelFwdbwdChunks || this.#session.wireFormat.byArrival) {
         return from(sends).pipe(concatAll(), toArray());
@@ -67,11 +67,9 @@ export class PassSender {
   }
 
   #sendChunk(
-    requestType: 'Forward' | 'ForwardBackward',
+    { requestType, lossFn, lossFnConfig }: Pass,
     { data, bytes }: Chunk,
     seqId: number,
-    lossFn: string,
-    lossFnConfig: LossFnConfig | undefined,
     progress: FutureProgress,
   ): Observable<Accepted> {
     const { connection, trainingBytes, wireFormat } = this.#session;

@@ -25,7 +25,7 @@ import { defined } from './prepare.js';
 import { Progress } from './Progress.js';
 import type { ResultFormat } from './retrieve.js';
 import { SampleRequests, type SampleBody, type SampleOptions } from './sampleRequest.js';
-import { attachSequenceIds, checkHonoured, padPromptLogprobs } from './sampleChecks.js';
+import { attachSequenceIds, checkHonoured, ignoredOptions, padPromptLogprobs } from './sampleChecks.js';
 import { segments } from './restQuery.js';
 import { openSharedSession, toSamplerHandle } from './samplerHandle.js';
 import type { OpenSession } from './Session.js';
@@ -170,24 +170,26 @@ export class SamplingClient {
 
   /** The name of the model this sampler is based on. */
   getBaseModel(): TinkerFuture<string> {
-    const path = `samplers/${segments(this.samplingSessionId)}`;
-    return this.#lifecycle.start(() =>
-      this.#session.connection
-        .call({ method: 'GET', path, lane: 'rest' }, GetSamplerResponse)
-        .pipe(map(({ baseModel }) => baseModel)),
-    );
+    return this.#lifecycle.start(() => this.#baseModel());
   }
 
   /** The tokenizer of the model this sampler is based on. */
   getTokenizer(): TinkerFuture<Tokenizer> {
-    return this.#lifecycle.start(() => this.getBaseModel().pipe(concatMap((model) => tokenizerOf(model))));
+    return this.#lifecycle.start(() => this.#baseModel().pipe(concatMap((model) => tokenizerOf(model))));
   }
 
   /** The renderer recommended for this model, or another one by name, over its tokenizer. */
   getRenderer(name?: string): TinkerFuture<Renderer> {
     return this.#lifecycle.start(() =>
-      this.getBaseModel().pipe(concatMap((model) => rendererOf(model, undefined, name))),
+      this.#baseModel().pipe(concatMap((model) => rendererOf(model, undefined, name))),
     );
+  }
+
+  #baseModel(): Observable<string> {
+    const path = `samplers/${segments(this.samplingSessionId)}`;
+    return this.#session.connection
+      .call({ method: 'GET', path, lane: 'rest' }, GetSamplerResponse)
+      .pipe(map(({ baseModel }) => baseModel));
   }
 
   #sample(options: SampleOptions, progress: FutureProgress): Observable<SampleResponse> {
@@ -200,11 +202,18 @@ export class SamplingClient {
         progress,
         (response) => {
           this.#progress?.made();
+          this.#sayIgnored(response, options);
           return checkHonoured(padPromptLogprobs(response, options.prompt), options);
         },
       );
     const watched = (): Observable<SampleResponse> => this.#progress?.watch(attempts()) ?? attempts();
     return this.#concurrency?.hold(1, watched) ?? watched();
+  }
+
+  #sayIgnored(response: SampleResponse, options: SampleOptions): void {
+    for (const option of ignoredOptions(response, options)) {
+      this.#session.connection.events.emit({ type: 'option-ignored', target: this.samplingSessionId, option });
+    }
   }
 
   /** One submission and its result. A submission refused for its pace goes out again under the same number. */

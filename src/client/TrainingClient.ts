@@ -1,5 +1,5 @@
 import type * as t from 'io-ts';
-import { concatMap, map, takeUntil, tap, type Observable } from 'rxjs';
+import { concatMap, map, type Observable } from 'rxjs';
 import type { Renderer } from '../chat/renderers/Renderer.js';
 import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
 import type { Datum } from '../wire/datum.js';
@@ -28,29 +28,19 @@ import {
 } from '../wire/weights.js';
 import { rendererOf, tokenizerOf } from './chat.js';
 import { trainingRunConsoleUrl } from './consoleUrls.js';
-import {
-  backwardData,
-  checkLossInputs,
-  forwardData,
-  runCustomLoss,
-  withCustomMetrics,
-  type CustomLossFn,
-  type LossHandle,
-} from './customLoss.js';
+import { checkLossInputs, type CustomLossFn, type LossHandle } from './customLoss.js';
 import { APIResponseValidationError } from './errors.js';
 import type { RequestType } from './events.js';
-import { accept, followUp, type Accepted, type Submission } from './followUp.js';
 import type { Lifecycle } from './Lifecycle.js';
-import { PassSender } from './PassSender.js';
+import { ModelTurns, type Operation } from './ModelTurns.js';
+import type { Pass } from './PassSender.js';
 import { defined, prepare } from './prepare.js';
-import type { ResultFormat } from './retrieve.js';
 import { SamplingClient, type SamplingClientOptions } from './SamplingClient.js';
 import type { SamplingSessions } from './samplingSessions.js';
 import { SavedWeights } from './SavedWeights.js';
 import type { OpenSession } from './Session.js';
 import type { FutureProgress, TinkerFuture } from './TinkerFuture.js';
 import { checkLoss, checkName, chosenOptimizer, prepareData } from './trainingInput.js';
-import { Turnstile } from './Turnstile.js';
 
 export interface LossOptions {
   readonly lossFnConfig?: LossFnConfig;
@@ -84,9 +74,7 @@ export class TrainingClient {
   readonly #session: OpenSession;
   readonly #lifecycle: Lifecycle;
   readonly #samplers: SamplingSessions;
-  readonly #passes: PassSender;
-  readonly #turns = new Turnstile();
-  #lastSeqId = 0;
+  readonly #turns: ModelTurns;
 
   /** Made by a ServiceClient. */
   constructor(session: OpenSession, lifecycle: Lifecycle, samplers: SamplingSessions, modelId: string) {
@@ -94,7 +82,7 @@ export class TrainingClient {
     this.#lifecycle = lifecycle;
     this.#samplers = samplers;
     this.modelId = modelId;
-    this.#passes = new PassSender(session, modelId, () => this.#nextSeqId());
+    this.#turns = new ModelTurns(session, modelId);
   }
 
   /** The page of this training run in the hosted service's console. */
@@ -124,7 +112,17 @@ export class TrainingClient {
    * throws, the turn ends, the future fails with a CustomLossError, and later calls run.
    */
   forwardBackwardCustom(data: readonly Datum[], loss: CustomLossFn | LossHandle): TinkerFuture<ForwardBackwardOutput> {
-    return typeof loss === 'function' ? this.#customPass(data, loss) : this.#uploadedPass(data, loss);
+    return this.#lifecycle.start((progress) => {
+      const prepared = prepareData(data);
+      if (typeof loss === 'function') return this.#turns.customPass(prepared, loss, progress);
+      if (loss.sessionId !== this.#session.id) {
+        throw new ValidationError(`the loss ${loss.name} was made in another session (${loss.sessionId})`);
+      }
+      checkLossInputs(loss, prepared);
+      const lossFnConfig = { loss_id: loss.lossId };
+      const pass: Pass = { requestType: 'ForwardBackward', data: prepared, lossFn: 'custom', lossFnConfig };
+      return this.#turns.pass(pass, progress);
+    });
   }
 
   /** Applies the gradients. Without parameters: Adam with the protocol's defaults. */
@@ -215,36 +213,38 @@ export class TrainingClient {
         ),
       format: { json: LoadWeightsResponse },
     };
-    return this.#turn(operation, progress);
+    return this.#turns.operation(operation, progress);
   }
 
   /** What the service knows of this model: its base, its tokenizer, its rank. */
   getInfo(): TinkerFuture<GetInfoResponse> {
-    const json = GetInfoRequest.encode({ modelId: this.modelId, type: 'get_info' });
-    return this.#lifecycle.start(() =>
-      this.#session.connection
-        .call({ path: 'get_info', lane: 'training', json }, GetInfoResponse)
-        .pipe(map(withoutTokenizerSuffix)),
-    );
+    return this.#lifecycle.start(() => this.#info());
   }
 
   /** The tokenizer of this model, as the service names it. */
   getTokenizer(): TinkerFuture<Tokenizer> {
     return this.#lifecycle.start(() =>
-      this.getInfo().pipe(concatMap((info) => tokenizerOf(modelName(info), info.modelData.tokenizerId))),
+      this.#info().pipe(concatMap((info) => tokenizerOf(modelName(info), info.modelData.tokenizerId))),
     );
   }
 
   /** The renderer recommended for this model, or another one by name, over its tokenizer. */
   getRenderer(name?: string): TinkerFuture<Renderer> {
     return this.#lifecycle.start(() =>
-      this.getInfo().pipe(concatMap((info) => rendererOf(modelName(info), info.modelData.tokenizerId, name))),
+      this.#info().pipe(concatMap((info) => rendererOf(modelName(info), info.modelData.tokenizerId, name))),
     );
   }
 
   /** A sampling client over saved weights. */
   createSamplingClient(modelPath: string, options: SamplingClientOptions = {}): TinkerFuture<SamplingClient> {
     return this.#lifecycle.start(() => this.#samplers.create({ modelPath }, options));
+  }
+
+  #info(): Observable<GetInfoResponse> {
+    const json = GetInfoRequest.encode({ modelId: this.modelId, type: 'get_info' });
+    return this.#session.connection
+      .call({ path: 'get_info', lane: 'training', json }, GetInfoResponse)
+      .pipe(map(withoutTokenizerSuffix));
   }
 
   get #events() {
@@ -260,63 +260,10 @@ export class TrainingClient {
     return this.#lifecycle.start((progress) => {
       const prepared = prepareData(data);
       checkLoss(lossFn, options.lossFnConfig);
-      const config = options.lossFnConfig && { ...options.lossFnConfig };
-      return this.#passInTurn(this.#passes.submit(requestType, prepared, lossFn, config, progress));
+      const lossFnConfig = options.lossFnConfig && { ...options.lossFnConfig };
+      return this.#turns.pass(defined({ requestType, data: prepared, lossFn, lossFnConfig }), progress);
     });
   }
-
-  #uploadedPass(data: readonly Datum[], handle: LossHandle): TinkerFuture<ForwardBackwardOutput> {
-    return this.#lifecycle.start((progress) => {
-      if (handle.sessionId !== this.#session.id) {
-        throw new ValidationError(`the loss ${handle.name} was made in another session (${handle.sessionId})`);
-      }
-      const prepared = prepareData(data);
-      checkLossInputs(handle, prepared);
-      const config = { loss_id: handle.lossId };
-      return this.#passInTurn(this.#passes.submit('ForwardBackward', prepared, 'custom', config, progress));
-    });
-  }
-
-  /** Sends a pass when its turn comes and waits for its results outside the turn. */
-  #passInTurn(pass: Observable<readonly Accepted[]>): Observable<ForwardBackwardOutput> {
-    return this.#turns.take(({ release, commit }) =>
-      commit(pass, this.#abandoned).pipe(
-        tap(release),
-        concatMap((accepted) => this.#passes.results(accepted)),
-      ),
-    );
-  }
-
-  #customPass(data: readonly Datum[], loss: CustomLossFn): TinkerFuture<ForwardBackwardOutput> {
-    return this.#lifecycle.start((progress) => {
-      const prepared = prepareData(data);
-      const targets = forwardData(prepared);
-      return this.#turns.take(({ release, commit }) =>
-        commit(this.#passes.submit('Forward', targets, 'cross_entropy', undefined, progress), this.#abandoned).pipe(
-          concatMap((accepted) => this.#passes.results(accepted)),
-          concatMap((forward) => {
-            const result = runCustomLoss(loss, prepared, forward);
-            const weighted = backwardData(prepared, forward, result);
-            const backward = this.#passes.submit('ForwardBackward', weighted, 'cross_entropy', undefined, progress);
-            return commit(backward, this.#abandoned).pipe(
-              tap(release),
-              concatMap((accepted) => this.#passes.results(accepted)),
-              map((output) => withCustomMetrics(output, result)),
-            );
-          }),
-        ),
-      );
-    });
-  }
-
-  /** Says of work that was accepted after its caller had gone that it runs on. */
-  readonly #abandoned = (accepted: readonly Accepted[]): void => {
-    for (const { submission, promise } of accepted) {
-      const { requestType, target } = submission;
-      const { requestId } = promise;
-      this.#events.emit({ type: 'request-abandoned', requestType, requestId, target, cancelled: false });
-    }
-  };
 
   #save<A extends { readonly path?: string }>(
     requestType: RequestType,
@@ -347,50 +294,8 @@ export class TrainingClient {
     operation: Operation<A>,
     convert: (result: A) => B = (result) => result as unknown as B,
   ): TinkerFuture<B> {
-    return this.#lifecycle.start((progress) => this.#turn(operation, progress).pipe(map(convert)));
+    return this.#lifecycle.start((progress) => this.#turns.operation(operation, progress).pipe(map(convert)));
   }
-
-  /** @throws ValidationError without taking the turn. */
-  #turn<A>(operation: Operation<A>, progress: FutureProgress): Observable<A> {
-    const { requestType, path, json, jsonWhenSent = () => ({}), format, onResult } = operation;
-    const { connection } = this.#session;
-    const body = json();
-    return this.#turns.take(({ release, commit }) => {
-      const seqId = this.#nextSeqId();
-      const submission: Submission = {
-        requestType,
-        target: this.modelId,
-        seqId,
-        bytes: 0,
-        startedMs: connection.scheduler.now(),
-      };
-      const response = connection
-        .send({ path, lane: 'training', json: { ...body, ...jsonWhenSent(), seq_id: seqId } })
-        .pipe(takeUntil(connection.closing));
-      const sent = response.pipe(map((answer) => accept(this.#session, submission, answer, progress)));
-      return commit(sent, (accepted) => this.#abandoned([accepted])).pipe(
-        tap(release),
-        concatMap((accepted) => followUp(this.#session, accepted, format)),
-        tap((result) => onResult?.(result, seqId)),
-      );
-    });
-  }
-
-  #nextSeqId(): number {
-    return ++this.#lastSeqId;
-  }
-}
-
-/** One request, one turn, one result. */
-interface Operation<A> {
-  readonly requestType: RequestType;
-  readonly path: string;
-  /** Made at the call, of what the caller's objects hold then; a mistake in it takes no turn. */
-  readonly json: () => Json;
-  /** More of it, known only when it is sent. Its own number is one such thing. */
-  readonly jsonWhenSent?: () => Json;
-  readonly format: ResultFormat<A>;
-  readonly onResult?: (result: A, seqId: number) => void;
 }
 
 function modelName(info: GetInfoResponse): string {

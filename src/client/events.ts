@@ -79,6 +79,8 @@ export type TinkerEvent = At &
         readonly delayMs: number;
         readonly error: TinkerError;
       }
+    /** A server that does not know an option left it out, and sampled all the same. */
+    | { readonly type: 'option-ignored'; readonly target: string; readonly option: string }
     /** Too much sampling at once: no new samples go out until the pause is over. */
     | { readonly type: 'dispatch-paused'; readonly pauseMs: number; readonly waiting: number }
     | { readonly type: 'billing-paused'; readonly pausedMs: number; readonly message: string }

@@ -4,6 +4,7 @@ import type { TinkerEvent } from './events.js';
 export type LogLevel = 'silent' | 'error' | 'warning' | 'info' | 'debug';
 const LEVELS: readonly LogLevel[] = ['silent', 'error', 'warning', 'info', 'debug'];
 const SAME_EVERY_MS = 60_000;
+const WORTH_A_WARNING = 3;
 /** Lines name requests, so there is no end of different ones. */
 const MOST_REMEMBERED = 1000;
 
@@ -63,7 +64,13 @@ export function describe(
     case 'protocol-chosen':
       return { level: 'info', text: `the service speaks ${event.format}: ${event.reason}` };
     case 'request-retry':
-      return { level: 'info', text: `${event.path} again in ${event.delayMs} ms: ${event.error.message}` };
+      return {
+        // Once or twice is nothing; a server that is not there must not look like one that is slow.
+        level: event.attempt < WORTH_A_WARNING ? 'info' : 'warning',
+        text: `try ${event.attempt} failed, the next is in ${event.delayMs / 1000} s: ${event.error.message}`,
+      };
+    case 'option-ignored':
+      return { level: 'warning', text: `the service ignored ${event.option}: its samples of ${event.target} lack it` };
     case 'sample-resubmitted':
       return { level: 'info', text: `a sample of ${event.target} is submitted again: ${event.error.message}` };
     case 'request-failed':

@@ -229,7 +229,7 @@ class Poll<A> {
     this.connection.events.emit({
       type: 'request-retry',
       path: 'retrieve_future',
-      attempt: this.#iteration,
+      attempt: this.#backoffs + this.#serverErrors + this.#badRequests,
       delayMs,
       error,
     });

@@ -1,7 +1,8 @@
 import type { UntypedFuture } from '../wire/futures.js';
 import type { ModelInput } from '../wire/modelInput.js';
-import type { SampleResponse } from '../wire/sampling.js';
+import type { SampledSequence, SampleResponse } from '../wire/sampling.js';
 import { APIResponseValidationError } from './errors.js';
+import type { SampleOptions } from './sampleRequest.js';
 
 /** Names each sequence by the id that the service gave at submission, where it gives any. */
 export function attachSequenceIds(
@@ -57,3 +58,24 @@ export function checkHonoured(
   }
   return response;
 }
+
+/** The options that a server left out of its answer although they were asked for; what has no place there is not missed. */
+export function ignoredOptions(
+  { sequences, topkPromptLogprobs, targetPromptLogprobs }: SampleResponse,
+  asked: SampleOptions,
+): string[] {
+  const ignored: string[] = [];
+  const lacksTopk = ({ tokens, topkLogprobs }: SampledSequence): boolean =>
+    tokens.length > 0 && topkLogprobs === undefined;
+  if ((asked.topkSampleLogprobs ?? 0) > 0 && sequences.some(lacksTopk)) ignored.push('topkSampleLogprobs');
+  const promptIsScored = !isOneToken(asked.prompt);
+  if ((asked.topkPromptLogprobs ?? 0) > 0 && promptIsScored && topkPromptLogprobs === undefined)
+    ignored.push('topkPromptLogprobs');
+  if (asked.targetPromptLogprobs !== undefined && promptIsScored && targetPromptLogprobs === undefined)
+    ignored.push('targetPromptLogprobs');
+  return ignored;
+}
+
+/** The first token of a prompt has no score, so this prompt has none at all. */
+const isOneToken = ({ chunks }: ModelInput): boolean =>
+  chunks.length === 1 && chunks[0]?.type === 'encoded_text' && chunks[0].tokens.length === 1;

@@ -60,6 +60,24 @@ describe('what a sample brings', () => {
     });
   });
 
+  it.each([
+    ['topkSampleLogprobs', { topkSampleLogprobs: 2 }],
+    ['topkPromptLogprobs', { topkPromptLogprobs: 2 }],
+    ['targetPromptLogprobs', { targetPromptLogprobs: [[1], [2]] }],
+  ])('is as it is when a server ignored %s, and an event says so', (option, asked) => {
+    const on = answering({});
+    const { sequences } = on.clock.resolve(on.sampler().sample({ prompt: prompt(3), ...asked }));
+    expect(sequences).toHaveLength(1);
+    expect(on.eventsOf('option-ignored')).toMatchObject([{ option, target: 'session-1:sample:0' }]);
+  });
+
+  it('misses nothing that has no place: no tokens, or a prompt of one', () => {
+    const on = answering({ sequences: [{ stopReason: 'stop', tokens: new Int32Array() }] });
+    const asked = { prompt: prompt(1), topkSampleLogprobs: 2, topkPromptLogprobs: 2 };
+    on.clock.resolve(on.sampler().sample(asked));
+    expect(on.eventsOf('option-ignored')).toEqual([]);
+  });
+
   it('has no sequence ids where the server gives none', () => {
     const on = stage({
       script: {

@@ -38,12 +38,28 @@ describe('the log', () => {
     ]);
   });
 
+  it('warns of a request that fails again and again, and of an option that a server ignored', () => {
+    const retry = (attempt: number): TinkerEvent => ({
+      type: 'request-retry',
+      path: 'x',
+      attempt,
+      delayMs: 4000,
+      error,
+      atMs: 0,
+    });
+    const ignored: TinkerEvent = { type: 'option-ignored', target: 's', option: 'topkPromptLogprobs', atMs: 0 };
+    expect(printed(undefined, [retry(1), retry(2), retry(3), ignored])).toEqual([
+      'tinker-rx warning: try 3 failed, the next is in 4 s: POST /x: 429 slow',
+      'tinker-rx warning: the service ignored topkPromptLogprobs: its samples of s lack it',
+    ]);
+  });
+
   it('has more or less at other levels', () => {
     expect(printed('silent')).toEqual([]);
     expect(printed('error')).toHaveLength(1);
     expect(printed('info')).toHaveLength(8);
     expect(printed('debug')).toHaveLength(9);
-    expect(printed('info')).toContain('tinker-rx info: x again in 1000 ms: POST /x: 429 slow');
+    expect(printed('info')).toContain('tinker-rx info: try 1 failed, the next is in 1 s: POST /x: 429 slow');
   });
 
   it.each([
