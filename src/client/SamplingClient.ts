@@ -1,4 +1,4 @@
-import { concatMap, defer, map, of, retry, throwError, timer, type Observable, type SchedulerLike } from 'rxjs';
+import { concatMap, defer, map, of, type Observable, type SchedulerLike } from 'rxjs';
 import type { TokenSource } from '../transport/auth.js';
 import type { Transport } from '../transport/Transport.js';
 import { estimatePromptBytes } from '../wire/estimateBytes.js';
@@ -16,8 +16,7 @@ import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
 import { Budget } from './Budget.js';
 import { rendererOf, tokenizerOf } from './chat.js';
 import { once } from './Connection.js';
-import { APIResponseValidationError, type TinkerError } from './errors.js';
-import { meaningOf, type Use } from './failure.js';
+import { APIResponseValidationError } from './errors.js';
 import { accept, followUp, type Submission } from './followUp.js';
 import type { Lifecycle } from './Lifecycle.js';
 import { onAnswer } from './onAnswer.js';
@@ -26,26 +25,15 @@ import { Progress } from './Progress.js';
 import type { ResultFormat } from './retrieve.js';
 import { SampleRequests, type SampleBody, type SampleOptions } from './sampleRequest.js';
 import { attachSequenceIds, checkHonoured, ignoredOptions, padPromptLogprobs } from './sampleChecks.js';
+import { resubmitting, type SamplingRetryOptions } from './resubmitting.js';
 import { segments } from './restQuery.js';
 import { openSharedSession, toSamplerHandle } from './samplerHandle.js';
 import type { OpenSession } from './Session.js';
 import { SessionPoller } from './SessionPoller.js';
 import { TinkerFuture, type FutureProgress } from './TinkerFuture.js';
 
-/** How samples are tried again. The defaults suit; tests and impatient programs change them. */
-export interface SamplingRetryOptions {
-  /** Fail everything as stuck after this long without any sample finishing. Default two hours. */
-  readonly progressTimeoutMs?: number;
-  /** First wait; each further one is twice as long. Default 500. */
-  readonly delayMs?: number;
-  /** Longest wait. Default 10,000. */
-  readonly maxDelayMs?: number;
-  /** Waits vary by this fraction up and down. Default 0.25. */
-  readonly jitter?: number;
-  /** Default true. */
-  readonly enabled?: boolean;
-}
 export type { SampleOptions } from './sampleRequest.js';
+export type { SamplingRetryOptions } from './resubmitting.js';
 export interface SamplingClientOptions {
   readonly retry?: SamplingRetryOptions;
   /** Has the service keep what stable_reinforce needs of each sequence. Default false. */
@@ -197,23 +185,24 @@ export class SamplingClient {
     const bytes = estimatePromptBytes(options.prompt);
     // Built when its slot is there: a sample that is cancelled while it waits takes no number.
     const attempts = (): Observable<SampleResponse> =>
-      this.#retrying(
+      resubmitting(
+        this.#session.connection,
+        this.samplingSessionId,
+        this.#options.retry,
         (accepting) => this.#submit(body, bytes, accepting),
+        (response) => this.#finished(response, options),
         progress,
-        (response) => {
-          this.#progress?.made();
-          this.#sayIgnored(response, options);
-          return checkHonoured(padPromptLogprobs(response, options.prompt), options);
-        },
       );
     const watched = (): Observable<SampleResponse> => this.#progress?.watch(attempts()) ?? attempts();
     return this.#concurrency?.hold(1, watched) ?? watched();
   }
 
-  #sayIgnored(response: SampleResponse, options: SampleOptions): void {
+  #finished(response: SampleResponse, options: SampleOptions): SampleResponse {
+    this.#progress?.made();
     for (const option of ignoredOptions(response, options)) {
       this.#session.connection.events.emit({ type: 'option-ignored', target: this.samplingSessionId, option });
     }
+    return checkHonoured(padPromptLogprobs(response, options.prompt), options);
   }
 
   /** One submission and its result. A submission refused for its pace goes out again under the same number. */
@@ -243,61 +232,6 @@ export class SamplingClient {
       const accepted = accept(this.#session, submission, answer, progress);
       return followUp(this.#session, accepted, SAMPLE, this.#pollerOf(clone), attachSequenceIds);
     });
-  }
-
-  #retrying(
-    submit: (progress: FutureProgress) => Observable<SampleResponse>,
-    progress: FutureProgress,
-    finish: (response: SampleResponse) => SampleResponse,
-  ): Observable<SampleResponse> {
-    const { enabled = true } = this.#options.retry ?? {};
-    if (!enabled || this.#session.connection.config.sampleNoRetries) return onAnswer(submit(progress), finish);
-    // A promise that is gone can be had again; a session that is gone when a sample is submitted cannot.
-    let use: Use = 'send';
-    const accepting: FutureProgress = {
-      accepted: (requestId) => {
-        use = 'poll';
-        progress.accepted(requestId);
-      },
-    };
-    const attempt = (): Observable<SampleResponse> => {
-      use = 'send';
-      return submit(accepting);
-    };
-    // Nearly every sample comes back at the first try: the way to a second one is built when it is needed.
-    return onAnswer(attempt(), finish, (failure) => this.#retryingAfter(failure, attempt, () => use).pipe(map(finish)));
-  }
-
-  #retryingAfter(
-    failure: unknown,
-    attempt: () => Observable<SampleResponse>,
-    use: () => Use,
-  ): Observable<SampleResponse> {
-    const { delayMs = 500, maxDelayMs = 10_000, jitter = 0.25 } = this.#options.retry ?? {};
-    const { connection } = this.#session;
-    let first = true;
-    return defer(() => {
-      if (!first) return attempt();
-      first = false;
-      return throwError(() => failure);
-    }).pipe(
-      retry({
-        delay: (error: TinkerError, count) => {
-          const meaning = meaningOf(error, use());
-          if (meaning === 'fatal' || meaning === 'doubtful' || meaning === 'billing') return throwError(() => error);
-          const exact = Math.min(delayMs * 2 ** (count - 1), maxDelayMs);
-          const varied = Math.min(exact * (1 + jitter * (2 * connection.random() - 1)), maxDelayMs);
-          connection.events.emit({
-            type: 'sample-resubmitted',
-            target: this.samplingSessionId,
-            attempt: count,
-            delayMs: varied,
-            error,
-          });
-          return timer(varied, connection.scheduler);
-        },
-      }),
-    );
   }
 
   #join(): Observable<number> {

@@ -67,7 +67,8 @@ export interface LoadOptions {
  * One model being trained.
  *
  * Calls take their turn when they are made and are sent in that order; waiting for results is not part of a turn, so
- * the next call may be made at once. Gradients add up over `forwardBackward` calls until `optimStep`.
+ * the next call may be made at once. Gradients add up over `forwardBackward` calls until `optimStep`. Typed arrays in the
+ * data are not copied: leave them as they are until the call is settled.
  */
 export class TrainingClient {
   readonly modelId: string;
