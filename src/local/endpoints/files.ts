@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import { HttpError } from '../http/httpError.js';
-import { bytes, file, json, type Reply } from '../http/reply.js';
+import { rangeReply } from '../http/ranges.js';
+import { json, type Reply } from '../http/reply.js';
 import type { RequestContext } from '../http/requestContext.js';
 import { get, type Route } from '../http/router.js';
 import { FILES } from '../http/signedUrls.js';
@@ -21,10 +23,17 @@ async function sendFile(service: LocalService, context: RequestContext): Promise
   if (target.kind === 'trace') return json(service.traces.export(target.sessionId));
   const manifest = service.checkpoints.find(target.path);
   if (manifest === undefined) throw new HttpError(404, 'the checkpoint was deleted');
-  if (target.kind === 'archive') return bytes(await archiveOf(service, manifest), 'application/x-tar');
-  const path = service.checkpoints.filePath(manifest, target.file);
-  if (path === undefined) throw new HttpError(404, 'the checkpoint has no such file');
-  return file(path, target.file.endsWith('.json') ? 'application/json' : BINARY);
+  if (target.kind === 'archive') return sendArchive(context, await archiveOf(service, manifest));
+  const found = service.checkpoints.file(manifest, target.file);
+  if (found === undefined) throw new HttpError(404, 'the checkpoint has no such file');
+  const { path: file, sizeBytes, sha256 } = found;
+  const contentType = target.file.endsWith('.json') ? 'application/json' : BINARY;
+  return rangeReply(context, { content: { file }, contentType, sizeBytes, sha256 });
+}
+
+function sendArchive(context: RequestContext, content: Uint8Array): Reply {
+  const sha256 = createHash('sha256').update(content).digest('hex');
+  return rangeReply(context, { content, contentType: 'application/x-tar', sizeBytes: content.byteLength, sha256 });
 }
 
 /** The adapter in Hugging Face PEFT layout, and a marker that the archive is whole, as the hosted service adds it. */

@@ -4,7 +4,8 @@ export type ReplyHeaders = Readonly<Record<string, string>>;
 export interface Reply {
   readonly status: number;
   readonly headers: ReplyHeaders;
-  readonly body: Uint8Array | { readonly file: string };
+  /** Bytes, or a file, from its `first` byte to its `last`. Default all of them. */
+  readonly body: Uint8Array | { readonly file: string; readonly first?: number; readonly last?: number };
 }
 
 export const JSON_TYPE = 'application/json';
@@ -29,10 +30,4 @@ export const redirect = (location: string, headers: ReplyHeaders = {}): Reply =>
   status: 302,
   headers: { location, ...headers },
   body: NOTHING,
-});
-
-export const file = (path: string, contentType: string): Reply => ({
-  status: 200,
-  headers: { 'content-type': contentType },
-  body: { file: path },
 });

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
@@ -8,7 +8,7 @@ import { toFailure } from '../queue/failure.js';
 import { readBody } from './body.js';
 import { allowsHost } from './hostCheck.js';
 import { HttpError } from './httpError.js';
-import { json, text, type Reply } from './reply.js';
+import { json, text, type Reply, type ReplyHeaders } from './reply.js';
 import { RequestContext } from './requestContext.js';
 import type { Router } from './router.js';
 import type { SeenRequest, SeenResponse } from './seen.js';
@@ -78,7 +78,8 @@ export class HttpServer {
       const reply = fault?.type === 'status' ? faultReply(fault) : await this.#answer(context);
       if (fault?.type === 'reset' || gone.signal.aborted) return reset(request.socket);
       status = reply.status;
-      if (fault?.type === 'truncate') truncate(response, reply, fault.keepBytes);
+      if (fault?.type === 'truncate')
+        truncate(response, reply.status, reply.headers, await contentOf(reply), fault.keepBytes);
       else await write(response, reply);
     } catch (error) {
       const reply = this.#options.writeError(toHttpError(error));
@@ -165,19 +166,31 @@ function faultReply(fault: Extract<Fault, { type: 'status' }>): Reply {
 
 async function write(response: ServerResponse, { status, headers, body }: Reply): Promise<void> {
   if (body instanceof Uint8Array) {
-    response.writeHead(status, { ...headers, ...(status === 204 ? {} : { 'content-length': body.byteLength }) });
+    const hasBody = status !== 204 && status !== 304;
+    response.writeHead(status, { ...headers, ...(hasBody ? { 'content-length': body.byteLength } : {}) });
     response.end(body);
     return;
   }
-  const { size } = await stat(body.file);
-  response.writeHead(status, { ...headers, 'content-length': size });
-  await pipeline(createReadStream(body.file), response);
+  const { file, first = 0, last = (await stat(file)).size - 1 } = body;
+  response.writeHead(status, { ...headers, 'content-length': last - first + 1 });
+  // A stream cannot be asked for no bytes at all.
+  if (last < first) response.end();
+  else await pipeline(createReadStream(file, { start: first, end: last }), response);
 }
 
+const contentOf = async ({ body }: Reply): Promise<Uint8Array> =>
+  body instanceof Uint8Array
+    ? body
+    : (await readFile(body.file)).subarray(body.first ?? 0, body.last === undefined ? undefined : body.last + 1);
+
 /** Promises the whole body, sends a part of it and cuts the connection. */
-function truncate(response: ServerResponse, { status, headers, body }: Reply, keepBytes?: number): void {
-  const whole = body instanceof Uint8Array ? body : new Uint8Array();
-  const kept = whole.subarray(0, keepBytes ?? Math.floor(whole.length / 2));
+function truncate(
+  response: ServerResponse,
+  status: number,
+  headers: ReplyHeaders,
+  whole: Uint8Array,
+  keepBytes = Math.floor(whole.length / 2),
+): void {
   response.writeHead(status, { ...headers, 'content-length': whole.byteLength });
-  response.write(kept, () => response.destroy());
+  response.write(whole.subarray(0, keepBytes), () => response.destroy());
 }

@@ -131,10 +131,10 @@ export class CheckpointStore {
     });
   }
 
-  /** Where a file lies, for sending it. */
-  filePath(manifest: Manifest, name: string): string | undefined {
+  /** Where a file lies and what it holds, for sending it. */
+  file(manifest: Manifest, name: string): (ManifestFile & { readonly path: string }) | undefined {
     const file = manifest.files.find((candidate) => candidate.name === name);
-    return file === undefined ? undefined : join(this.#folder(manifest), file.stored);
+    return file === undefined ? undefined : { ...file, path: join(this.#folder(manifest), file.stored) };
   }
 
   setPublic(manifest: Manifest, isPublic: boolean): Promise<Manifest> {
