@@ -1,0 +1,335 @@
+/**
+ * `npm run check:package`: what is published, tried as those who install it will use it. Needs `npm run build` first and the
+ * registry for the dependencies.
+ */
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { execute, root, runSteps } from './steps.mjs';
+
+/** The most that may be packed. Who needs more says why, here and in CONTRIBUTING.md. */
+const BUDGET = { packedKiB: 1800, unpackedKiB: 6000, files: 1100 };
+/** What `import { ModelInput }` may bring along, unminified and with its dependencies. */
+const SMALL_IMPORT_KIB = 200;
+
+const MUST_HAVE = [
+  'LICENSE',
+  'README.md',
+  'CHANGELOG.md',
+  'dist/index.js',
+  'dist/index.d.ts',
+  'dist/cli/main.js',
+  'dist/dashboard/page.html',
+  'assets/questions.jsonl',
+  'assets/tinker-rx-tiny.safetensors',
+  'assets/tinker-rx-small.safetensors',
+];
+
+const json = (path) => JSON.parse(readFileSync(path, 'utf8'));
+const manifest = json(join(root, 'package.json'));
+const INSTALL = ['install', '--no-audit', '--no-fund', '--no-package-lock'];
+
+/** Adds what is wrong up, so that one run tells all of it. */
+function complain(problems) {
+  if (problems.length > 0) throw new Error(problems.join('\n'));
+}
+
+const CONSUMER_JS = `
+import assert from 'node:assert/strict';
+const globals = new Set(Object.getOwnPropertyNames(globalThis));
+const listeners = process.eventNames().length;
+
+for (const path of ${JSON.stringify(Object.keys(manifest.exports).filter((path) => !path.endsWith('.json')))}) {
+  const names = Object.keys(await import(path.replace(/^\\./, 'tinker-rx')));
+  assert.ok(names.length > 0, path + ' exports nothing');
+  console.log(path, names.length, 'names');
+}
+const { default: manifest } = await import('tinker-rx/package.json', { with: { type: 'json' } });
+assert.equal(manifest.name, 'tinker-rx');
+await assert.rejects(import('tinker-rx/dist/index.js'), { code: 'ERR_PACKAGE_PATH_NOT_EXPORTED' });
+
+// What is imported and not used leaves no trace: no global, no listener, no timer, no socket.
+assert.deepEqual(Object.getOwnPropertyNames(globalThis).filter((name) => !globals.has(name)), []);
+assert.equal(process.eventNames().length, listeners);
+assert.deepEqual(process.getActiveResourcesInfo().filter((kind) => !/FSReq|Wrap$/.test(kind)), []);
+
+const { ServiceClient } = await import('tinker-rx');
+const { VirtualClock, fakeTransport } = await import('tinker-rx/testing');
+const clock = new VirtualClock();
+const service = new ServiceClient(fakeTransport({ scheduler: clock, workMs: 10_000 }).clientOptions);
+clock.resolve(clock.resolve(service.createLoraTrainingClient({ baseModel: 'any' })).optimStep());
+assert.equal(clock.now(), 20_000);
+console.log('a step under the virtual clock');
+`;
+
+const CONSUMER_TS = `
+import { lastValueFrom, of, type Observable } from 'rxjs';
+import { ModelInput, RestClient, ServiceClient, TinkerError, type Datum, type TinkerEvent } from 'tinker-rx';
+import { ByteTokenizer, getRenderer, type Renderer } from 'tinker-rx/chat';
+import { serveDashboard, type Dashboard } from 'tinker-rx/dashboard';
+import { LocalTinker } from 'tinker-rx/local';
+import { batch, linear, sampleFrom, toDatums, train, type Step } from 'tinker-rx/operators';
+import { metricsLog, progressBar, toFuture } from 'tinker-rx/sinks';
+import { fromConversations, fromJsonl } from 'tinker-rx/sources';
+import { VirtualClock, fakeTransport } from 'tinker-rx/testing';
+
+export async function run(): Promise<number> {
+  const local = await LocalTinker.start({ clockMs: 100 });
+  const service = new ServiceClient({ baseUrl: local.url, apiKey: local.apiKey });
+  const trainer = await service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 8 });
+  const renderer: Renderer = getRenderer('tinker_rx_bytes', new ByteTokenizer());
+  const events: Observable<TinkerEvent> = service.events$;
+  const dashboard: Dashboard = await serveDashboard({ events$: events });
+  const steps: Observable<Step> = fromConversations('chats.jsonl').pipe(
+    toDatums(renderer),
+    batch({ size: 2 }),
+    train(trainer, { loss: 'cross_entropy', adam: { learningRate: linear(1e-4, { steps: 10 }) } }),
+    metricsLog('run'),
+    progressBar({ total: 10 }),
+    dashboard.showSteps(),
+  );
+  const sampler = await trainer.saveWeightsAndGetSamplingClient();
+  const sampled = of(ModelInput.fromInts([1])).pipe(sampleFrom(sampler, { samplingParams: { maxTokens: 3 } }));
+  const tokens: Int32Array = (await lastValueFrom(sampled)).response.sequences[0]!.tokens;
+  const rows: Observable<{ a: number }> = fromJsonl<{ a: number }>('rows.jsonl');
+  const datum: Datum = { modelInput: ModelInput.fromInts(tokens), lossFnInputs: {} };
+  const clock = new VirtualClock();
+  const fake = new ServiceClient(fakeTransport({ scheduler: clock }).clientOptions);
+  const error: TinkerError | undefined = undefined;
+  await toFuture(steps);
+  await new RestClient().listUserCheckpoints();
+  await fake.close();
+  void [rows, datum, error];
+  // @ts-expect-error A types' error: what is exported is not \`any\`.
+  const wrong: string = datum.modelInput;
+  // @ts-expect-error There is no such loss.
+  train(trainer, { loss: 7 });
+  return wrong.length;
+}
+`;
+
+const BROWSER_TS = `
+import { foldDashboard, fromDashboard } from 'tinker-rx/dashboard';
+const url: string = location.href;
+export const shown = fromDashboard(url).pipe(foldDashboard());
+`;
+
+const STRICT = {
+  target: 'ES2022',
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  skipLibCheck: false,
+  noEmit: true,
+};
+
+/** Steps on one tarball, in one project; the first two make them. */
+export function packageSteps() {
+  const folder = mkdtempSync(join(tmpdir(), 'tinker-rx-package-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const project = join(folder, 'project');
+  let packed;
+  const tarball = () => {
+    if (packed === undefined) throw new Error('there is no tarball to try');
+    return join(folder, packed.filename);
+  };
+  const installed = () => {
+    const path = join(project, 'node_modules/tinker-rx');
+    if (!existsSync(join(path, 'package.json'))) throw new Error('the tarball is not installed');
+    return path;
+  };
+
+  const typeCheck = async (name, source, compilerOptions) => {
+    installed();
+    const place = join(project, name);
+    mkdirSync(place, { recursive: true });
+    writeFileSync(join(place, 'consumer.ts'), source);
+    writeFileSync(
+      join(place, 'tsconfig.json'),
+      JSON.stringify({ compilerOptions: { ...STRICT, ...compilerOptions }, files: ['consumer.ts'] }),
+    );
+    await execute(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', place]);
+  };
+
+  const bundle = async (source) => {
+    const { rolldown } = await import('rolldown');
+    const input = join(project, 'bundle.mjs');
+    writeFileSync(input, source);
+    const made = await rolldown({ input, cwd: project, platform: 'node', logLevel: 'silent' });
+    const { output } = await made.generate({ format: 'esm' });
+    await made.close();
+    const modules = Object.entries(output[0].modules).filter(([, { renderedLength }]) => renderedLength > 0);
+    return {
+      code: output[0].code,
+      chunks: output.length,
+      modules: modules.map(([path]) => path.slice(path.lastIndexOf('node_modules/') + 13)),
+    };
+  };
+
+  return [
+    {
+      name: 'package: npm pack',
+      run: async () => {
+        [packed] = JSON.parse(
+          await execute('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder]),
+        );
+        const paths = new Set(packed.files.map(({ path }) => path));
+        const stray = [...paths].filter(
+          (path) => !/^(dist|assets)\//.test(path) && !/^(package\.json|[A-Z]+(\.md)?)$/.test(path),
+        );
+        // What an earlier build left behind would be published with the rest.
+        const stale = [...paths].filter(
+          (path) =>
+            /^dist\/.*\.(js|d\.ts)$/.test(path) &&
+            !existsSync(join(root, path.replace('dist/', 'src/').replace(/(\.d)?\.[jt]s$/, '.ts'))),
+        );
+        complain([
+          ...MUST_HAVE.filter((path) => !paths.has(path)).map((path) => `${path} is not in it: npm run build?`),
+          ...stray.map((path) => `${path} is in it, and nobody needs it`),
+          ...stale.map((path) => `${path} has no source: remove dist and build again`),
+        ]);
+        return packed.filename;
+      },
+    },
+    {
+      name: 'package: size budget',
+      run: async () => {
+        tarball();
+        const { size, unpackedSize, entryCount } = packed;
+        const measured = [
+          ['KiB packed', size / 1024, BUDGET.packedKiB],
+          ['KiB unpacked', unpackedSize / 1024, BUDGET.unpackedKiB],
+          ['files', entryCount, BUDGET.files],
+        ];
+        const told = measured.map(([unit, value, most]) => `${Math.ceil(value)} ${unit} of ${most}`);
+        complain(
+          measured
+            .filter(([, value, most]) => value > most)
+            .map(([unit, value, most]) => `${Math.ceil(value)} ${unit}, over the budget of ${most}`),
+        );
+        return told.join(', ');
+      },
+    },
+    {
+      name: 'package: publint',
+      run: () =>
+        execute(process.execPath, [join(root, 'node_modules/publint/src/cli.js'), 'run', tarball(), '--strict']),
+    },
+    {
+      name: 'package: are the types wrong',
+      run: () =>
+        execute(process.execPath, [
+          join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js'),
+          tarball(),
+          '--profile',
+          'esm-only',
+        ]),
+    },
+    {
+      name: 'package: installs into an empty project',
+      run: async () => {
+        mkdirSync(project, { recursive: true });
+        writeFileSync(
+          join(project, 'package.json'),
+          JSON.stringify({ name: 'consumer', private: true, type: 'module' }),
+        );
+        const { devDependencies, dependencies } = manifest;
+        const beside = [`rxjs@${dependencies.rxjs}`, `@types/node@${devDependencies['@types/node']}`];
+        await execute('npm', [...INSTALL, tarball(), ...beside], { cwd: project });
+        installed();
+        return `${readdirSync(join(project, 'node_modules'))
+          .filter((name) => !name.startsWith('.'))
+          .join(' ')}`;
+      },
+    },
+    {
+      name: 'package: every entry imports as ESM and leaves no trace',
+      run: async () => {
+        installed();
+        writeFileSync(join(project, 'consumer.mjs'), CONSUMER_JS);
+        return execute(process.execPath, ['--disable-warning=ExperimentalWarning', 'consumer.mjs'], { cwd: project });
+      },
+    },
+    {
+      name: 'package: types under nodenext',
+      run: () =>
+        typeCheck('nodenext', CONSUMER_TS, { module: 'NodeNext', moduleResolution: 'NodeNext', types: ['node'] }),
+    },
+    {
+      name: 'package: types under bundler',
+      run: () => typeCheck('bundler', CONSUMER_TS, { module: 'ESNext', moduleResolution: 'Bundler', types: ['node'] }),
+    },
+    {
+      name: 'package: types of the dashboard in a browser, without Node',
+      run: () =>
+        typeCheck('browser', BROWSER_TS, {
+          module: 'ESNext',
+          moduleResolution: 'Bundler',
+          customConditions: ['browser'],
+          lib: ['ES2022', 'DOM', 'DOM.Iterable'],
+          types: [],
+        }),
+    },
+    {
+      name: 'package: what is not used is not bundled',
+      run: async () => {
+        installed();
+        for (const path of Object.keys(manifest.exports).filter((path) => !path.endsWith('.json'))) {
+          const { code } = await bundle(`import '${path.replace('.', 'tinker-rx')}';`);
+          if (code.replace(/\/\/#.*|export \{ *\};?/g, '').trim() !== '')
+            throw new Error(`import '${path}' alone is not empty:\n${code.slice(0, 2000)}`);
+        }
+        const { code, modules } = await bundle(
+          `import { ModelInput } from 'tinker-rx';\nconsole.log(ModelInput.fromInts([1]).length);`,
+        );
+        const rooms = new Set(
+          modules.filter((path) => path.startsWith('tinker-rx/')).map((path) => path.split('/')[2]),
+        );
+        const kib = code.length / 1024;
+        complain([
+          ...[...rooms].filter((room) => room !== 'wire').map((room) => `ModelInput alone brings ${room} along`),
+          ...(kib > SMALL_IMPORT_KIB ? [`ModelInput alone is ${Math.ceil(kib)} KiB, over ${SMALL_IMPORT_KIB}`] : []),
+        ]);
+        return `ModelInput alone: ${modules.length} modules, ${Math.ceil(kib)} KiB`;
+      },
+    },
+    {
+      name: 'package: npx tinker-rx version',
+      run: async () => {
+        installed();
+        const told = (await execute('npx', ['--no-install', 'tinker-rx', 'version'], { cwd: project })).trim();
+        if (told !== `tinker-rx ${manifest.version}`) throw new Error(`it says ${JSON.stringify(told)}`);
+        return told;
+      },
+    },
+    {
+      name: 'package: npx tinker-rx demo',
+      run: async () => {
+        installed();
+        const told = await execute('npx', ['--no-install', 'tinker-rx', 'demo'], { cwd: project });
+        if (!/Before training:[\s\S]*After training:[\s\S]*"Paris"/.test(told))
+          throw new Error(`it learned nothing:\n${told}`);
+        return told;
+      },
+    },
+    {
+      name: 'package: examples/testing on the tarball',
+      run: async () => {
+        const place = join(folder, 'testing');
+        cpSync(join(root, 'examples/testing'), place, {
+          recursive: true,
+          filter: (path) => !path.endsWith('node_modules'),
+        });
+        const example = json(join(place, 'package.json'));
+        example.dependencies['tinker-rx'] = `file:${tarball()}`;
+        writeFileSync(join(place, 'package.json'), JSON.stringify(example));
+        await execute('npm', INSTALL, { cwd: place });
+        await execute('npm', ['run', 'typecheck'], { cwd: place });
+        return execute('npm', ['test'], { cwd: place });
+      },
+    },
+  ];
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await runSteps(packageSteps());
