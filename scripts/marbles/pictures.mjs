@@ -1,0 +1,298 @@
+// What each picture shows: the stream that is run, and in which order its rows and calls stand.
+import { concatMap, defer, map, timer } from 'rxjs';
+import { ModelInput } from '../../src/index.ts';
+import {
+  batch,
+  batchByWeight,
+  checkpointEvery,
+  concatMapAhead,
+  continueFrom,
+  evaluateEvery,
+  interleave,
+  keepGate,
+  mergeMapWeighted,
+  reduceMetrics,
+  repeatEpochs,
+  retryBackoff,
+  sampleFrom,
+  settle,
+  shuffle,
+  takeUntilIdle,
+  toDatums,
+  tokensPerSecond,
+  train,
+} from '../../src/operators/index.ts';
+import { datum, fakeTrainer } from '../../test/marbles/fakeTrainer.ts';
+import { gated } from '../../test/marbles/gated.ts';
+
+const rows = (group) => ({ group });
+const call = (text) => ({ call: text });
+/** The usual picture: what goes in, the call, what comes out. */
+const around = (text) => [rows('source'), call(text), rows('result')];
+
+const letters = (label) => ({ label: (values) => values.map(label ?? String).join('') });
+/** Batches that can be told apart: `a` has one token, `b` two. */
+const batches = { a: [datum(1)], b: [datum(2)], c: [datum(3)], d: [datum(4)] };
+const letterOf = (data) => 'abcd'[data[0].modelInput.length - 1];
+const marked = { label: ({ data, marks }) => letterOf(data) + (marks.length > 0 ? '★' : '') };
+const bare = { label: letterOf };
+
+/** The fake trainer of the marble tests, with a row for each pass and each save. */
+function trainerOn(watch, options) {
+  const { trainer } = fakeTrainer(options);
+  const step = (data) => ({ name: `step ${letterOf(data)}`, label: () => letterOf(data) });
+  return {
+    ...trainer,
+    forwardBackward: (data, ...rest) => trainer.forwardBackward(data, ...rest).pipe(watch('service', step(data))),
+    saveState: (...rest) => trainer.saveState(...rest).pipe(watch('service', { name: 'save', label: () => '★' })),
+  };
+}
+const stepLabel = { label: ({ index, checkpoint }) => 'abcd'[index] + (checkpoint === undefined ? '' : '★') };
+const TRAIN = { loss: 'cross_entropy' };
+
+export const pictures = [
+  {
+    name: 'batch',
+    layout: around('batch({ size: 2 })'),
+    stream: ({ cold, watch }) =>
+      cold('-a-b-c-d-e-|').pipe(watch('source'), batch({ size: 2 }), watch('result', letters())),
+  },
+  {
+    name: 'batchByWeight',
+    layout: around('batchByWeight({ weight: Number, limit: 4 })'),
+    stream: ({ cold, watch }) =>
+      cold('-1-2-3-1-6-|').pipe(
+        watch('source'),
+        batchByWeight({ weight: Number, limit: 4 }),
+        watch('result', letters()),
+      ),
+  },
+  {
+    name: 'shuffle',
+    layout: around('shuffle({ window: 3, seed: 4 })'),
+    stream: ({ cold, watch }) =>
+      cold('-a-b-c-d-e-f-|').pipe(watch('source'), shuffle({ window: 3, seed: 4 }), watch('result')),
+  },
+  {
+    name: 'repeatEpochs',
+    layout: around('repeatEpochs({ epochs: 3 })'),
+    stream: ({ cold, watch }) => cold('-a-b-|').pipe(watch('source'), repeatEpochs({ epochs: 3 }), watch('result')),
+  },
+  {
+    name: 'interleave',
+    layout: [rows('a'), rows('b'), call('interleave([{ source: a, weight: 2 }, { source: b }])'), rows('result')],
+    stream: ({ cold, watch }) =>
+      interleave([
+        { source: cold('-a-a-a-a-|').pipe(watch('a')), weight: 2 },
+        { source: cold('--------b----b-|').pipe(watch('b')) },
+      ]).pipe(watch('result')),
+  },
+  {
+    name: 'toDatums',
+    layout: around('toDatums(renderer)'),
+    stream: ({ cold, watch }) => {
+      // A renderer whose history reads differently as it grows makes an example for each reply.
+      const example = (token) => ({ modelInput: ModelInput.fromInts([token, token]), weights: [0, 1] });
+      const renderer = {
+        buildSupervisedExamples: (messages) =>
+          messages.filter(({ role }) => role === 'assistant').map((_, index) => example(index + 1)),
+      };
+      const turn = [
+        { role: 'user', content: 'q' },
+        { role: 'assistant', content: 'a' },
+      ];
+      return cold('-a---b---|', { a: turn, b: [...turn, ...turn] }).pipe(
+        watch('source', { label: ({ length }) => (length === 2 ? '1 turn' : '2 turns') }),
+        toDatums(renderer, { trainOn: 'all_assistant_messages' }),
+        watch('result', { label: () => 'datum' }),
+      );
+    },
+  },
+  {
+    name: 'train',
+    layout: [rows('source'), call('train(trainer, { loss, ahead: 1 })'), rows('service'), rows('result')],
+    stream: ({ cold, watch }) =>
+      cold('(abcd|)', batches).pipe(watch('source', bare), train(trainerOn(watch), TRAIN), watch('result', stepLabel)),
+  },
+  {
+    name: 'checkpointEvery',
+    layout: [
+      rows('source'),
+      call('checkpointEvery({ steps: 2 })'),
+      rows('marked'),
+      call('train(trainer, { loss })'),
+      rows('service'),
+      rows('result'),
+    ],
+    stream: ({ cold, watch }) =>
+      cold('(abcd|)', batches).pipe(
+        watch('source', bare),
+        checkpointEvery({ steps: 2 }),
+        watch('marked', marked),
+        train(trainerOn(watch), TRAIN),
+        watch('result', stepLabel),
+      ),
+  },
+  {
+    name: 'evaluateEvery',
+    layout: [
+      rows('source'),
+      call('evaluateEvery({ steps: 2, evaluate })'),
+      rows('marked'),
+      call('train(trainer, { loss })'),
+      rows('service'),
+      rows('evaluate'),
+      rows('result'),
+    ],
+    stream: ({ cold, watch }) => {
+      const evaluate = (sampler) =>
+        timer(6).pipe(
+          map(() => ({ steps: sampler.steps })),
+          watch('evaluate', { label: ({ steps }) => `of ${'abcd'[steps - 1]}` }),
+        );
+      return cold('(abcd|)', batches).pipe(
+        watch('source', bare),
+        evaluateEvery({ steps: 2, evaluate }),
+        watch('marked', marked),
+        train(trainerOn(watch), TRAIN),
+        watch('result', {
+          label: ({ index, evaluations = [] }) =>
+            'abcd'[index] + evaluations.map(({ metrics }) => `+${'abcd'[metrics.steps - 1]}`).join(''),
+        }),
+      );
+    },
+  },
+  {
+    name: 'continueFrom',
+    layout: around('continueFrom({ batches: 2 })'),
+    stream: ({ cold, watch }) =>
+      cold('-a-b-c-d-|', batches).pipe(
+        watch('source', bare),
+        continueFrom({ batches: 2 }),
+        watch('result', { label: ({ data, position }) => `${letterOf(data)} ${position}` }),
+      ),
+  },
+  {
+    name: 'sampleFrom',
+    layout: [rows('source'), call('sampleFrom(sampler, { concurrency: 2 })'), rows('sampler'), rows('result')],
+    stream: ({ cold, watch }) => {
+      const work = { a: '------a|', b: '--b|', c: '----c|' };
+      const prompts = Object.fromEntries(
+        Object.keys(work).map((name, index) => [name, { name, prompt: ModelInput.fromInts([index]) }]),
+      );
+      const sampler = {
+        sample: ({ prompt }) => {
+          const name = 'abc'[prompt.chunks[0].tokens[0]];
+          return cold(work[name]).pipe(watch('sampler', { name: `sample ${name}` }));
+        },
+      };
+      return cold('(abc|)', prompts).pipe(
+        watch('source', { label: ({ name }) => name }),
+        sampleFrom(sampler, { concurrency: 2 }),
+        watch('result', { label: ({ item }) => item.name }),
+      );
+    },
+  },
+  {
+    name: 'mergeMapWeighted',
+    layout: [
+      rows('source'),
+      call('mergeMapWeighted(project, { weight: () => 1, budget: 1 })'),
+      rows('inner'),
+      rows('result'),
+    ],
+    stream: ({ cold, watch }) => {
+      const inners = { a: '------x|', b: '-------y|', c: '--z|' };
+      return cold('-a-b-c------|').pipe(
+        watch('source'),
+        mergeMapWeighted((value) => cold(inners[value]).pipe(watch('inner', { name: `project(${value})` })), {
+          weight: () => 1,
+          budget: 1,
+        }),
+        watch('result'),
+      );
+    },
+  },
+  {
+    name: 'concatMapAhead',
+    layout: [rows('source'), call('concatMapAhead(project, { ahead: 1 })'), rows('inner'), rows('result')],
+    stream: ({ cold, watch }) => {
+      const inners = { a: '-----w|', b: '-x-y|', c: '-----z|' };
+      return cold('-a-b-c------|').pipe(
+        watch('source'),
+        concatMapAhead((value) => cold(inners[value]).pipe(watch('inner', { name: `project(${value})` })), {
+          ahead: 1,
+        }),
+        watch('result'),
+      );
+    },
+  },
+  {
+    name: 'keepGate',
+    layout: [
+      rows('file name'),
+      call('keepGate(), concatMap(fromJsonl)'),
+      rows('rows'),
+      call('concatMapAhead(slowly, { ahead: 0 })'),
+      rows('result'),
+    ],
+    stream: ({ cold, watch }) =>
+      cold('--f|').pipe(
+        watch('file name'),
+        keepGate(),
+        concatMap(() => gated(3).source.pipe(watch('rows'))),
+        concatMapAhead((row) => timer(4).pipe(map(() => row)), { ahead: 0 }),
+        watch('result'),
+      ),
+  },
+  {
+    name: 'retryBackoff',
+    layout: around('retryBackoff({ initialMs: 2, jitter: 0 })'),
+    stream: ({ cold, watch }) => {
+      const tries = ['-a-#', '--#', '-b-|'];
+      const failure = Object.assign(new Error('in passing'), { retryable: true });
+      let next = 0;
+      return defer(() => cold(tries[next++] ?? '|', undefined, failure)).pipe(
+        watch('source'),
+        retryBackoff({ initialMs: 2, jitter: 0 }),
+        watch('result'),
+      );
+    },
+  },
+  {
+    name: 'settle',
+    layout: around('settle()'),
+    stream: ({ cold, watch }) =>
+      cold('-a---b---#').pipe(
+        watch('source'),
+        settle(),
+        watch('result', { label: (either) => (either._tag === 'Right' ? `right ${either.right}` : 'left error') }),
+      ),
+  },
+  {
+    name: 'takeUntilIdle',
+    layout: around('takeUntilIdle({ idleMs: 4 })'),
+    stream: ({ cold, watch }) =>
+      cold('-a-b---------c-|').pipe(watch('source'), takeUntilIdle({ idleMs: 4 }), watch('result')),
+  },
+  {
+    name: 'reduceMetrics',
+    layout: around('reduceMetrics({ window: 2 })'),
+    stream: ({ cold, watch }) =>
+      cold('-a---b---c---|', { a: { loss: 4 }, b: { loss: 2 }, c: { loss: 0 } }).pipe(
+        watch('source', { label: ({ loss }) => `loss ${loss}` }),
+        reduceMetrics({ window: 2 }),
+        watch('result', { label: ({ windowed }) => `mean ${windowed.loss.mean}` }),
+      ),
+  },
+  {
+    name: 'tokensPerSecond',
+    layout: around('tokensPerSecond({ window: 2 })'),
+    stream: ({ cold, watch }) =>
+      cold('----a----a--a---|', { a: { tokens: 10 } }).pipe(
+        watch('source', { label: ({ tokens }) => `${tokens} tokens` }),
+        tokensPerSecond({ window: 2 }),
+        watch('result', { label: (value) => `${Math.round(value.tokensPerSecond)}/s` }),
+      ),
+  },
+];

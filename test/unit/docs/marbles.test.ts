@@ -1,0 +1,36 @@
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import * as operators from '../../../src/operators/index.js';
+import { root } from './snippets.js';
+
+/** What `tinker-rx/operators` has beside operators: gates to build one's own with, schedules, and the numbering of batches. */
+const OTHERS = ['Gate', 'currentGate', 'withGate', 'constant', 'cosine', 'linear', 'numberBatches'];
+const names = Object.keys(operators)
+  .filter((name) => !OTHERS.includes(name))
+  .sort();
+
+describe('marble pictures', () => {
+  it('are what the script draws', async () => {
+    const drawing = promisify(execFile)(process.execPath, ['--import', 'tsx', 'scripts/draw-marbles.mjs', '--check'], {
+      cwd: root,
+    });
+    await expect(drawing).resolves.toMatchObject({ stderr: '' });
+  });
+
+  it('exist for every operator, and for nothing else', () => {
+    const files = readdirSync(`${root}docs/marbles`).filter((file) => file.endsWith('.svg'));
+    expect(files.sort()).toStrictEqual(names.map((name) => `${name}.svg`).sort());
+  });
+
+  it('stand in a section of their own in docs/operators.md', () => {
+    const page = readFileSync(`${root}docs/operators.md`, 'utf8');
+    const sections = page.split(/^### /m).slice(1);
+    const pictured = sections.flatMap((section) => {
+      const name = section.split('\n', 1)[0]!;
+      return section.includes(`](marbles/${name}.svg)`) ? [name] : [];
+    });
+    expect(pictured.sort()).toStrictEqual(names);
+  });
+});
