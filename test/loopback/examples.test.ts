@@ -3,16 +3,29 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { patternOf, shapeOf } from './support/runSnippet.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
 
-/** Runs an example as a newcomer would: the built package, no key, so the embedded service. */
+/** Runs an example without a key, so on the embedded service, and sees that it prints what examples/README.md shows. */
 async function output(example: string): Promise<string> {
   const { TINKER_API_KEY: _, TINKER_BASE_URL: __, ...env } = process.env;
-  const { stdout } = await run(process.execPath, ['--import', 'tsx', `examples/${example}.ts`], { cwd: root, env });
+  const { stdout } = await run(process.execPath, ['--import', 'tsx', `examples/${example}.ts`], {
+    cwd: root,
+    // Without the paths of tsconfig.json, which lead to the source: what users have is the built package.
+    env: { ...env, TSX_TSCONFIG_PATH: 'tsconfig.build.json' },
+  });
+  expect(shapeOf(stdout)).toMatch(patternOf(shown(example)));
   return stdout;
 }
+
+function shown(example: string): string {
+  const index = readFileSync(`${root}/examples/README.md`, 'utf8');
+  const [, section = ''] = index.split(`## [${example}.ts]`);
+  return /```text\n([^]*?)\n```/.exec(section)?.[1] ?? '';
+}
+
 const codeLines = (example: string): number =>
   readFileSync(`${root}/examples/${example}.ts`, 'utf8')
     .split('\n')
@@ -38,7 +51,11 @@ describe('examples', () => {
     expect(rewards.at(-1)).toBeGreaterThan(0.8);
   }, 120_000);
 
-  it.each(['sft', 'rl'])('%s takes at most 40 lines of code', (example) => {
+  it('processes: three processes sample through a handle', async () => {
+    expect((await output('processes')).match(/^What color is .*\? It is .*$/gm)).toHaveLength(3);
+  }, 60_000);
+
+  it.each(['sft', 'rl', 'processes'])('%s takes at most 40 lines of code', (example) => {
     expect(codeLines(example)).toBeLessThanOrEqual(40);
   });
 });

@@ -1,0 +1,66 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { PAGES, root, snippetsOf } from '../unit/docs/snippets.js';
+import { patternOf, runSnippet, shapeOf } from './support/runSnippet.js';
+
+beforeAll(() => {
+  if (!existsSync(`${root}dist/index.js`)) throw new Error('snippets run on the built package: `npm run build` first');
+});
+
+const [first] = snippetsOf('README.md');
+const others = PAGES.flatMap((page) => snippetsOf(page)).filter(
+  ({ runs, file, line }) => runs && !(file === first!.file && line === first!.line),
+);
+
+it('the demo prints what the README shows', async () => {
+  const [, shown] = /```text\n(A Tinker service[^]*?)\n```/.exec(readFileSync(`${root}README.md`, 'utf8'))!;
+  // The curve differs from machine to machine.
+  const curve = /[▁-█]+/g;
+  const log = mkdtempSync(join(tmpdir(), 'demo-'));
+  try {
+    const demo = [`${root}dist/cli/main.js`, 'demo', '--log', log];
+    const { stdout } = await promisify(execFile)(process.execPath, demo);
+    expect(shapeOf(stdout.replace(curve, '▁'))).toMatch(patternOf(shown!.replace(curve, '▁')));
+  } finally {
+    rmSync(log, { recursive: true });
+  }
+}, 120_000);
+
+it('the first program of the README trains: its loss falls under 0.1 nats a token', async () => {
+  const printed = await runSnippet(first!.source);
+  expect(shapeOf(printed)).toMatch(patternOf(first!.output!));
+  const losses = [...printed.matchAll(/^step \d+: ([\d.]+)/gm)].map(([, loss]) => Number(loss));
+  expect(losses).toHaveLength(40);
+  expect(losses.at(-1)).toBeLessThan(0.1);
+}, 120_000);
+
+describe('programs in the guides run and print what is shown', () => {
+  it.each(others.map((snippet) => [`${snippet.file}:${snippet.line}`, snippet] as const))(
+    '%s',
+    async (_, { source, output }) => {
+      const printed = await runSnippet(source);
+      if (output !== undefined) expect(shapeOf(printed)).toMatch(patternOf(output));
+    },
+    120_000,
+  );
+});
+
+describe('the shape of an output', () => {
+  it('leaves out numbers, ids and tokens', () => {
+    const text =
+      'step 3: 0.25 http://127.0.0.1:80/?token=a-b_c tinker://07b9225c-5075-497a-abbb-03885795180e:train:0/weights/s';
+    expect(shapeOf(text)).toBe('step #: # http://#.#:#/?token=<token> tinker://<id>:train:#/weights/s');
+  });
+
+  it('is compared line by line, with … for what is left out', () => {
+    const shown = 'step 1: 4.0\n…\nstep 9: 0.1\n"It is …"';
+    expect(shapeOf('step 1: 3\nstep 2: 2\nstep 9: 1\n"It is Monday"')).toMatch(patternOf(shown));
+    expect(shapeOf('step 1: 3\nstep 9: 1\n"It is Monday"')).toMatch(patternOf(shown));
+    expect(shapeOf('step 1: 3\nstep 2: 2\nstep 9: 1\n"Monday"')).not.toMatch(patternOf(shown));
+    expect(shapeOf('step 1: 3\nstep 9: 1\n"It is Monday"\nmore')).not.toMatch(patternOf(shown));
+  });
+});
