@@ -30,6 +30,9 @@ const json = (path) => JSON.parse(readFileSync(path, 'utf8'));
 const manifest = json(join(root, 'package.json'));
 const INSTALL = ['install', '--no-audit', '--no-fund', '--no-package-lock'];
 
+/** A file of an installed package. Looked up late: these modules are loaded before anything is installed. */
+const beside = (url, path) => fileURLToPath(new URL(path, url));
+
 /** Adds what is wrong up, so that one run tells all of it. */
 function complain(problems) {
   if (problems.length > 0) throw new Error(problems.join('\n'));
@@ -214,13 +217,13 @@ export function packageSteps() {
     {
       name: 'package: publint',
       run: () =>
-        execute(process.execPath, [join(root, 'node_modules/publint/src/cli.js'), 'run', tarball(), '--strict']),
+        execute(process.execPath, [beside(import.meta.resolve('publint'), 'cli.js'), 'run', tarball(), '--strict']),
     },
     {
       name: 'package: are the types wrong',
       run: () =>
         execute(process.execPath, [
-          join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js'),
+          beside(import.meta.resolve('@arethetypeswrong/cli/package.json'), 'dist/index.js'),
           tarball(),
           '--profile',
           'esm-only',

@@ -26,7 +26,7 @@ interface StoredCredentials {
   readonly keys: Readonly<Record<string, KeyRecord>>;
 }
 
-export const defaultCredentialsPath = (): string => join(homedir(), '.tinker', 'credentials.json');
+const defaultCredentialsPath = (): string => join(homedir(), '.tinker', 'credentials.json');
 
 /**
  * The API keys that `auth login` stored, in the file that the Python SDK uses too: readable by its owner only, and

@@ -75,7 +75,7 @@ export interface TopkLogprobs {
   readonly k: number;
   readonly length: number;
 }
-export const EMPTY_TOPK_LOGPROB = -99999;
+const EMPTY_TOPK_LOGPROB = -99999;
 
 export interface SampledSequence {
   readonly stopReason: StopReason;

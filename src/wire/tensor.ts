@@ -27,7 +27,7 @@ export interface SparseIndices {
 }
 
 /** The dtype of each named loss input, where the protocol fixes one. */
-export const DTYPE_BY_NAME: Readonly<Record<string, TensorDtype>> = {
+const DTYPE_BY_NAME: Readonly<Record<string, TensorDtype>> = {
   target_tokens: 'int64',
   weights: 'float32',
   advantages: 'float32',

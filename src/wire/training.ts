@@ -6,7 +6,7 @@ import { optional, request, response, withDefault } from './record.js';
 import { UserMetadata } from './session.js';
 import { TensorDataCodec, type TensorData } from './tensor.js';
 
-export const LOSS_FNS = [
+const LOSS_FNS = [
   'cross_entropy',
   'importance_sampling',
   'ppo',
@@ -54,7 +54,7 @@ export const UnloadModelRequest = request('UnloadModelRequest', {
   type: withDefault(t.literal('unload_model'), 'unload_model'),
 });
 
-export const ModelData = response('ModelData', {
+const ModelData = response('ModelData', {
   arch: optional(t.string),
   model_name: optional(t.string),
   tokenizer_id: optional(t.string),

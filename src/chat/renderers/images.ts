@@ -57,7 +57,7 @@ function jpegSize(view: DataView): { width: number; height: number } | undefined
 }
 
 /** Python's `round`: halves go to the even neighbour. */
-export function roundHalfEven(value: number): number {
+function roundHalfEven(value: number): number {
   const floor = Math.floor(value);
   const rest = value - floor;
   if (rest !== 0.5) return Math.round(value);

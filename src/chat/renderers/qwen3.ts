@@ -160,7 +160,7 @@ export class Qwen3Renderer extends MarkedRenderer {
 }
 
 /** Arguments in Python's spacing; text that is no JSON goes out as it is. */
-export function pythonArguments(json: string): string {
+function pythonArguments(json: string): string {
   try {
     return pythonJson(parseJson(json), { ensureAscii: false });
   } catch {

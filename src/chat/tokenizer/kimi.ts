@@ -17,7 +17,7 @@ const UPPER = String.raw`[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]`;
 const LOWER = String.raw`[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]`;
 
 /** Runs of Han, words that contain none, up to three digits, punctuation, white space. */
-export const KIMI_PATTERN = [
+const KIMI_PATTERN = [
   String.raw`[\p{Han}]+`,
   String.raw`[^\r\n\p{L}\p{N}]?${UPPER}*${LOWER}+${CONTRACTION}`,
   String.raw`[^\r\n\p{L}\p{N}]?${UPPER}+${LOWER}*${CONTRACTION}`,

@@ -3,7 +3,7 @@ import { isSlice, type Value } from './values.js';
 import { result, Variable } from './variable.js';
 
 /** The values at some places, in a new shape; derivatives go back to where the values came from. */
-export function gather(x: Variable, shape: readonly number[], from: Int32Array): Variable {
+function gather(x: Variable, shape: readonly number[], from: Int32Array): Variable {
   const data = Float64Array.from(from, (place) => x.data[place]!);
   if (x.value.isMask) return new Variable(ndArray(shape, data, true));
   return result(shape, data, [x], (gradient) => gradient.forEach((g, i) => x.receive(from[i]!, g)));

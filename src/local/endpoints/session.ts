@@ -3,6 +3,7 @@ import {
   CreateSessionRequest,
   DynamicConfig,
   FinishSessionRequest,
+  HealthResponse,
   SessionHeartbeatRequest,
   TelemetrySendRequest,
 } from '../../wire/index.js';
@@ -14,7 +15,7 @@ import type { LocalService } from '../service/localService.js';
 
 /** Flags, capabilities, and the life of a session. */
 export const sessionRoutes = (service: LocalService): Route[] => [
-  get('healthz', () => json({ status: 'ok' })),
+  get('healthz', () => json(HealthResponse.encode({ status: 'ok' }))),
   get('get_server_capabilities', () => json({ supported_models: service.engine.baseModels.map(toSupportedModel) })),
   post('client/config', () =>
     json(service.options.dialect === 'skyrl' ? { pjwt_auth_enabled: false } : ClientConfig.encode(flagsOf(service))),
@@ -48,7 +49,7 @@ const toSupportedModel = ({ name, contextLength }: LocalService['engine']['baseM
 });
 
 export const flagsOf = ({ dials }: LocalService): ClientConfig => ({ ...defaults(ClientConfig), ...dials.flags });
-export const dynamicFlagsOf = ({ dials }: LocalService): DynamicConfig => ({
+const dynamicFlagsOf = ({ dials }: LocalService): DynamicConfig => ({
   ...defaults(DynamicConfig),
   ...dials.dynamicFlags,
 });

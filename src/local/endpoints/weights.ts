@@ -99,7 +99,7 @@ async function save(service: LocalService, state: ModelState, request: Save): Pr
   return saved;
 }
 
-export function infoOf(service: LocalService, modelId: string, state: ModelState): WeightsInfo {
+function infoOf(service: LocalService, modelId: string, state: ModelState): WeightsInfo {
   return {
     baseModel: state.baseModel,
     lora: state.lora,

@@ -32,7 +32,7 @@ export function resolveAdam(options: AdamOptions): ResolvedAdam {
 }
 
 /** The Euclidean norm over all gradients. */
-export function gradientNorm(gradients: Float32Array): number {
+function gradientNorm(gradients: Float32Array): number {
   let squares = 0;
   for (let i = 0; i < gradients.length; i++) squares += gradients[i]! * gradients[i]!;
   return Math.sqrt(squares);

@@ -5,7 +5,7 @@ import type { LoraOptions, NamedTensor, ResolvedLora } from './types.js';
 
 /** The hosted service's scaling: alpha is 32 whatever the rank. */
 export const LORA_ALPHA = 32;
-export const MAX_RANK = 256;
+const MAX_RANK = 256;
 
 /** Where one adapted matrix keeps its two factors in the flat weights: A [rank, inputs], B [outputs, rank]. */
 export interface AdapterSlot {

@@ -9,7 +9,7 @@ export interface Choice {
 }
 
 /** The most likely token; the lowest id where several are. */
-export function mostLikely(logits: Float32Array): number {
+function mostLikely(logits: Float32Array): number {
   let best = 0;
   for (let i = 1; i < logits.length; i++) if (logits[i]! > logits[best]!) best = i;
   return best;

@@ -4,27 +4,7 @@
  */
 export { decodeState, encodeState, exportPeft } from './checkpoint.js';
 export { Engine } from './engine.js';
-export type { CreateModelOptions, CreateSamplerOptions, EngineOptions, ForwardBackwardOptions } from './engine.js';
 export { EngineCancelledError, EngineClosedError, EngineUserError } from './errors.js';
 export { decodeSafetensors, encodeSafetensors } from './safetensors.js';
-export type { SafetensorsDtype, SafetensorsFile } from './safetensors.js';
-export { decodeTokens, encodeText, END_TOKEN, SPECIAL, SPECIAL_NAMES, VOCABULARY_SIZE } from './vocabulary.js';
-export type {
-  AdamOptions,
-  BaseModelInfo,
-  EngineDatum,
-  EngineTensor,
-  ForwardBackwardResult,
-  LoraOptions,
-  LossConfig,
-  LossFunction,
-  LossName,
-  LossResult,
-  ModelState,
-  NamedTensor,
-  ResolvedLora,
-  SampledTokens,
-  SampleRequest,
-  SampleResult,
-  TopkTable,
-} from './types.js';
+export { decodeTokens, encodeText, END_TOKEN, SPECIAL } from './vocabulary.js';
+export type { EngineDatum, LossFunction } from './types.js';

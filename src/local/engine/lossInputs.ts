@@ -2,7 +2,7 @@ import { EngineUserError } from './errors.js';
 import type { EngineDatum, EngineTensor } from './types.js';
 
 /** A CSR tensor spelled out, row major; a dense one as it is. */
-export function denseValues(tensor: EngineTensor, filler = 0): Float32Array | Int32Array | Float64Array {
+function denseValues(tensor: EngineTensor, filler = 0): Float32Array | Int32Array | Float64Array {
   const { sparse, shape, data } = tensor;
   if (sparse === undefined) return data;
   const [rows = 0, columns = 0] = shape;

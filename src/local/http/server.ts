@@ -13,7 +13,7 @@ import { RequestContext } from './requestContext.js';
 import type { Router } from './router.js';
 import type { SeenRequest, SeenResponse } from './seen.js';
 
-export const API_PREFIX = '/api/v1/';
+const API_PREFIX = '/api/v1/';
 
 export interface HttpServerOptions {
   readonly host: string;

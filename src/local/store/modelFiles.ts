@@ -1,7 +1,7 @@
 import { decodeState, encodeState } from '../engine/checkpoint.js';
 import type { ModelState } from '../engine/types.js';
 
-export const STATE_FILE = 'state.safetensors';
+const STATE_FILE = 'state.safetensors';
 
 /** The one file of a training or sampler checkpoint. */
 export const filesOfState = (state: ModelState): Map<string, Uint8Array> => new Map([[STATE_FILE, encodeState(state)]]);

@@ -62,7 +62,7 @@ function toDoubles(words: Int32Array): Float64Array {
 }
 
 /** bfloat16 is the upper half of a float32. */
-export function bfloat16ToFloat32(bytes: Uint8Array): Float32Array {
+function bfloat16ToFloat32(bytes: Uint8Array): Float32Array {
   const halves = new Uint16Array(aligned(bytes));
   const words = new Uint32Array(halves.length);
   for (let index = 0; index < halves.length; index++) words[index] = halves[index]! << 16;

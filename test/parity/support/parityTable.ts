@@ -16,7 +16,7 @@ export interface Row {
   readonly line: number;
 }
 
-export const DOCUMENT = new URL('../../../docs/parity.md', import.meta.url);
+const DOCUMENT = new URL('../../../docs/parity.md', import.meta.url);
 
 const codes = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map((match) => match[1]!);
 export const words = (text: string): string[] => text.match(/[\w$]+/g) ?? [];

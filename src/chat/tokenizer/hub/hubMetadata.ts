@@ -27,7 +27,7 @@ const header = (headers: Headers, name: string): string | undefined => {
 };
 
 /** Sends a request; a failed connection becomes a retryable TokenizerError. */
-export async function send(
+async function send(
   url: string,
   settings: HubSettings,
   options: { readonly method: 'GET' | 'HEAD'; readonly signal: AbortSignal; readonly headers?: Record<string, string> },
