@@ -2,17 +2,24 @@ export { foldDashboard, type FoldDashboardOptions } from './client/foldDashboard
 export { fromDashboard, type FromDashboardOptions } from './client/fromDashboard.js';
 export { align, type Aligned, type Curve, smooth } from './state/align.js';
 export type {
+  BudgetName,
+  BudgetUse,
+  Calls,
   Change,
   Columns,
   DashboardEvent,
   DashboardMessage,
   DashboardSample,
   Failure,
+  Load,
   Note,
   OpenRequest,
   PackedColumn,
+  PackedRows,
+  PackedSamples,
   Pause,
   RunStatus,
+  SampleFacts,
   Standing,
 } from './state/changes.js';
 export { DashboardState, RunState } from './state/DashboardState.js';

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { asyncScheduler, isObservable, type MonoTypeOperatorFunction, type Observable, type SchedulerLike } from 'rxjs';
 import type { TinkerEvent } from '../client/events.js';
+import type { UnderWay } from '../client/underWay.js';
 import type { Step } from '../operators/step.js';
 import { Feed } from './server/Feed.js';
 import { isLoopback, listen } from './server/listen.js';
@@ -13,7 +14,9 @@ export type { SampleToShow, ShowSamplesOptions };
 export interface DashboardSource {
   /** The events of a client; a `ServiceClient` has them. */
   readonly events$?: Observable<TinkerEvent>;
-  readonly service?: { readonly events$: Observable<TinkerEvent> };
+  /** What the client has to do at the moment, which it is asked four times a second; a `ServiceClient` can tell. */
+  underWay?(): UnderWay;
+  readonly service?: { readonly events$: Observable<TinkerEvent>; underWay?(): UnderWay };
   /** The steps of a run, or of several by name. They are subscribed to: share them if they are also used elsewhere. */
   readonly steps?: Observable<Step> | Readonly<Record<string, Observable<Step>>>;
   /** Results of sampling. They are subscribed to as well. */
@@ -35,8 +38,6 @@ export interface DashboardOptions {
   readonly title?: string;
   /** Tokens of samples to text: a tokenizer's `decode`. Default: the numbers. */
   readonly decode?: (tokens: ArrayLike<number>) => string;
-  /** What bytes in flight are shown against. Default 10 MiB, the service's default for sampling. */
-  readonly budgetBytes?: number;
   /** Default `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;
 }
@@ -80,13 +81,12 @@ export async function serveDashboard(
     token = randomBytes(16).toString('base64url'),
     allowedHosts = [],
     title = 'tinker-rx',
-    budgetBytes = 10 * 1024 * 1024,
     scheduler = asyncScheduler,
     decode,
   }: DashboardOptions = {},
 ): Promise<Dashboard> {
   if (!/^[\w.~-]{8,}$/.test(token)) throw new RangeError('token must be at least 8 letters, digits, or any of _.~-');
-  const feed = new Feed({ title, budgetBytes, scheduler, boot: randomBytes(6).toString('hex') });
+  const feed = new Feed({ title, scheduler, boot: randomBytes(6).toString('hex') });
   const shown = new Shown(feed, scheduler, decode);
   const access = { token, allowedHosts, loopback: isLoopback(host) };
   const server = await listen(feed, { port, host, access }).catch((error: unknown) => {
@@ -94,9 +94,12 @@ export async function serveDashboard(
     throw error;
   });
 
-  const { events$, service, steps, samples, log = [] } = isObservable(source) ? { events$: source } : source;
-  if (events$ !== undefined) shown.subscribeEvents(events$);
-  if (service !== undefined) shown.subscribeEvents(service.events$);
+  const given: DashboardSource = isObservable(source) ? { events$: source } : source;
+  const { steps, samples, log = [] } = given;
+  for (const client of [given, given.service]) {
+    if (client?.events$ !== undefined) shown.subscribeEvents(client.events$);
+    if (client?.underWay !== undefined) shown.subscribeLoad(() => client.underWay!());
+  }
   const runs = steps === undefined ? {} : isObservable(steps) ? { [DEFAULT_RUN]: steps } : steps;
   for (const [run, each] of Object.entries(runs)) shown.subscribeSteps(run, each);
   if (samples !== undefined) shown.subscribeSamples(samples);

@@ -1,18 +1,27 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
 const ARTIFACTS = fileURLToPath(new URL('../../artifacts/', import.meta.url));
 
-/** Debian's chromium, told to stay off the network. */
-export function launch(): Promise<Browser> {
+const EXECUTABLE = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
+
+/** Debian's chromium, told to stay off the network. @throws Error that says how to get it, where it is missing. */
+export async function launch(): Promise<Browser> {
+  if (!existsSync(EXECUTABLE)) {
+    throw new Error(
+      `${EXECUTABLE} is not there: install chromium (apt-get install chromium), or say in CHROMIUM where it is`,
+    );
+  }
   return chromium.launch({
-    executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+    executablePath: EXECUTABLE,
     headless: true,
     args: [
       '--headless',
       '--no-sandbox',
       '--disable-gpu',
+      // Containers have a small one.
+      '--disable-dev-shm-usage',
       '--disable-quic',
       '--no-first-run',
       '--disable-background-networking',

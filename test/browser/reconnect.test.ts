@@ -1,3 +1,4 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { Browser } from 'playwright-core';
 import { Subject } from 'rxjs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -11,7 +12,7 @@ beforeAll(async () => {
   browser = await launch();
 });
 afterAll(async () => {
-  await browser.close();
+  await browser?.close();
   await dashboard?.close();
 });
 
@@ -61,6 +62,46 @@ it('comes back after the server restarts, and shows what is there then', async (
   expect(await connection.textContent()).toBe('live');
   expect(await page.locator('#runs').textContent()).toContain('8 steps');
   expect(problems).toStrictEqual([]);
+});
+
+it('goes on where it was when the connection breaks, and is not sent everything again', async () => {
+  const steps = new Subject<Step>();
+  const served = await serveDashboard({ steps });
+  const sockets = new Set<Socket>();
+  // What stands between page and server, and breaks.
+  const between = createServer((socket) => {
+    const onward = connect(served.port, '127.0.0.1');
+    for (const each of [socket, onward]) {
+      sockets.add(each);
+      each.on('error', () => {});
+      each.on('close', () => sockets.delete(each));
+    }
+    socket.pipe(onward).pipe(socket);
+  });
+  await new Promise<void>((resolve) => between.listen(0, '127.0.0.1', resolve));
+  const url = served.url.replace(`:${served.port}`, `:${(between.address() as AddressInfo).port}`);
+  const { page, problems } = await open(browser, url);
+  const asked: (string | undefined)[] = [];
+  page.on('request', (request) => asked.push(request.headers()['last-event-id']));
+  const shown = page.locator('[data-tile="Step"] dd');
+  for (let index = 0; index < 5; index++) steps.next(step(index));
+  await eventually(
+    () => shown.textContent(),
+    (said) => said === '4',
+  );
+  for (const socket of sockets) socket.destroy();
+  for (let index = 5; index < 9; index++) steps.next(step(index));
+  await eventually(
+    () => shown.textContent(),
+    (said) => said === '8',
+  );
+  expect(await page.locator('#connection').textContent()).toBe('live');
+  expect(await page.locator('#runs').textContent()).toContain('9 steps');
+  expect(asked.at(-1)).toMatch(/^[0-9a-f]{12}-\d+$/);
+  expect(problems).toStrictEqual([]);
+  await page.context().close();
+  between.close();
+  await served.close();
 });
 
 it('says so when the server that came back wants another token', async () => {

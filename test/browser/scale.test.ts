@@ -2,8 +2,9 @@ import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
+import { filter, firstValueFrom, timeout } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Dashboard, serveDashboard } from 'tinker-rx/dashboard';
+import { type Dashboard, foldDashboard, fromDashboard, serveDashboard } from 'tinker-rx/dashboard';
 import { eventually, launch, open, type Opened, picture } from './browser.js';
 
 const STEPS = 100_000;
@@ -24,7 +25,7 @@ const stepLine = (index: number): string =>
     },
     datums: 128,
     tokens: 20_000 + (index % 100),
-    learningRate: 1e-4 * (1 - index / STEPS),
+    learningRate: 1e-4 * Math.max(0, 1 - index / STEPS),
     batches: index + 1,
     durationMs: 20_000,
     cycles: 1 + (index % 50 === 0 ? 1 : 0),
@@ -49,26 +50,28 @@ describe('a run of 100,000 steps and 10,000 samples', () => {
   const log = join(folder, 'long');
   let browser: Browser;
   let dashboard: Dashboard;
-  let opened: Opened | undefined;
-  let best = { stepsMs: Infinity, allMs: Infinity };
+  let opened: Opened;
 
   beforeAll(async () => {
     mkdirSync(log);
     writeFileSync(join(log, 'metrics.jsonl'), Array.from({ length: STEPS }, (_, index) => stepLine(index)).join(''));
     writeFileSync(join(log, 'samples.jsonl'), Array.from({ length: SAMPLES }, (_, id) => sampleLine(id)).join(''));
-    browser = await launch();
     dashboard = await serveDashboard({ log: folder }, { title: 'long run' });
-    // The first page is only to see that the server has read the log.
-    const first = await open(browser, dashboard.url);
-    await whenThere(first);
+    // The log is read by then: it is the page that is measured.
+    await firstValueFrom(
+      fromDashboard(dashboard.url).pipe(
+        foldDashboard(),
+        filter(({ runs, samples }) => runs.get('long')?.series.length === STEPS && samples.length === SAMPLES),
+        timeout(60_000),
+      ),
+    );
+    browser = await launch();
+    // A browser that has shown no page yet is still starting.
+    const small = await serveDashboard({}, { title: 'nothing yet' });
+    const first = await open(browser, small.url);
+    await first.page.locator('[data-tile="Step"]').waitFor();
     await first.page.context().close();
-    // The best of three: what else the machine does at the time is not what is measured.
-    for (let time = 0; time < 3; time++) {
-      await opened?.page.context().close();
-      opened = await open(browser, dashboard.url);
-      const { stepsMs, allMs } = await whenThere(opened);
-      best = { stepsMs: Math.min(best.stepsMs, stepsMs), allMs: Math.min(best.allMs, allMs) };
-    }
+    await small.close();
   });
   afterAll(async () => {
     await browser.close();
@@ -92,15 +95,15 @@ describe('a run of 100,000 steps and 10,000 samples', () => {
     return { stepsMs: Number(await steps.jsonValue()), allMs: Number(await all.jsonValue()) };
   };
 
-  it('loads in under two seconds', () => {
-    const { stepsMs, allMs } = best;
+  it('loads in under two seconds', async () => {
+    opened = await open(browser, dashboard.url);
+    const { stepsMs, allMs } = await whenThere(opened);
     console.log(`100,000 steps drawn after ${stepsMs.toFixed(0)} ms, with 10,000 samples after ${allMs.toFixed(0)} ms`);
-    expect(stepsMs).toBeLessThan(2000);
-    expect(allMs).toBeLessThan(3000);
+    expect(allMs).toBeLessThan(2000);
   });
 
   it('stays above 30 frames a second while new points arrive', async () => {
-    const { page } = opened!;
+    const { page } = opened;
     let next = STEPS;
     const adding = setInterval(() => {
       appendFileSync(join(log, 'metrics.jsonl'), Array.from({ length: 5 }, () => stepLine(next++)).join(''));
@@ -132,7 +135,7 @@ describe('a run of 100,000 steps and 10,000 samples', () => {
   });
 
   it('keeps a single spike in sight', async () => {
-    const { page } = opened!;
+    const { page } = opened;
     const spike = await page.evaluate(() => {
       const canvas = document.querySelector<HTMLCanvasElement>('[data-chart="Loss"] canvas')!;
       const { width, height } = canvas;
@@ -146,15 +149,13 @@ describe('a run of 100,000 steps and 10,000 samples', () => {
     expect(spike).toBe(true);
   });
 
-  it('finds among 10,000 samples at once', async () => {
-    const { page } = opened!;
-    const startMs = Date.now();
+  it('finds among 10,000 samples', async () => {
+    const { page } = opened;
     await page.locator('#search').fill('Prompt 4321:');
     await eventually(
       () => page.locator('#sample-list article').count(),
       (count) => count === 1,
     );
-    expect(Date.now() - startMs).toBeLessThan(1500);
     await page.locator('#search').fill('');
     await page.locator('#sample-order').selectOption('best');
     await eventually(
@@ -166,6 +167,6 @@ describe('a run of 100,000 steps and 10,000 samples', () => {
       () => page.locator('#sample-count').textContent(),
       (said) => said?.includes('found in 10,000') === true,
     );
-    expect(opened!.problems).toStrictEqual([]);
+    expect(opened.problems).toStrictEqual([]);
   });
 });

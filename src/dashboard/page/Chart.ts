@@ -1,6 +1,7 @@
 import uPlot from 'uplot';
 import type { Aligned } from '../state/align.js';
 import { make } from './dom.js';
+import { whole } from './format.js';
 import { colour } from './theme.js';
 
 export interface Line {
@@ -26,6 +27,8 @@ export interface ChartOptions {
   readonly title: string;
   readonly axis: 'step' | 'time';
   readonly format: (value: number) => string;
+  /** The text of a mark on the y axis, where marks are so far apart. */
+  readonly mark: (value: number, step: number) => string;
   readonly unit?: 'bytes';
   /** What stands in the caption in place of the title: a select, for example. */
   readonly control?: HTMLElement;
@@ -102,7 +105,7 @@ export class Chart {
 
   #create(data: uPlot.AlignedData): uPlot {
     const { lines, logarithmic } = this.#picture!;
-    const { axis, format, unit, sync, onZoom } = this.#options;
+    const { axis, format, mark, unit, sync, onZoom } = this.#options;
     const [soft, line] = [colour('soft'), colour('line')];
     const shared = {
       stroke: soft,
@@ -114,6 +117,7 @@ export class Chart {
       {
         width: this.#plot.clientWidth || 400,
         height: HEIGHT,
+        padding: [8, 10, 0, 0],
         legend: { show: false },
         scales: { x: { time: axis === 'time' }, y: logarithmic ? { distr: 3 } : {} },
         cursor: {
@@ -137,7 +141,9 @@ export class Chart {
             ...shared,
             size: 58,
             ...(unit === 'bytes' ? { incrs: INCREMENTS.bytes } : {}),
-            values: (_, splits) => splits.map((split) => (split === null ? '' : format(split))),
+            // On a logarithmic axis marks are not the same distance apart.
+            values: (_, splits, __, ___, step) =>
+              splits.map((split) => (split === null ? '' : logarithmic ? format(split) : mark(split, step))),
           },
         ],
         series: [
@@ -186,14 +192,18 @@ export class Chart {
   #say(place: number | undefined): void {
     const { lines, data } = this.#picture!;
     const { axis, format } = this.#options;
-    const values = lines.flatMap(({ label, faint, latest }, line) => {
+    const several = lines.filter(({ faint }) => faint !== true).length > 1;
+    const values = lines.flatMap(({ label, colour: name, faint, latest }, line) => {
       if (faint === true) return [];
       const value = place === undefined ? latest : data.ys[line]![place];
-      return value === undefined || value === null ? [] : [`${lines.length > 1 ? `${label} ` : ''}${format(value)}`];
+      if (value === undefined || value === null) return [];
+      const swatch = make('span', { class: 'swatch' });
+      swatch.style.background = `var(--${name})`;
+      return [several ? make('span', {}, swatch, `${label} ${format(value)}`) : make('span', {}, format(value))];
     });
     const x = place === undefined ? undefined : data.x[place];
-    const at = x === undefined ? '' : axis === 'time' ? `${timeOfDay(x)}: ` : `step ${Math.round(x)}: `;
-    this.#output.textContent = `${at}${values.join(' · ')}`;
+    const at = x === undefined ? '' : axis === 'time' ? `${timeOfDay(x)}: ` : `step ${whole(x)}: `;
+    this.#output.replaceChildren(at, ...values.flatMap((value, number) => (number === 0 ? [value] : [' · ', value])));
   }
 
   #key(event: KeyboardEvent): void {

@@ -1,6 +1,6 @@
 import type { DashboardSample } from '../state/changes.js';
 import { byId } from './dom.js';
-import { percent } from './format.js';
+import { logprob as shown, percent } from './format.js';
 
 /** Says what stands behind a token: on hover, and with the arrow keys in a focused sample. */
 export class TokenTip {
@@ -63,6 +63,6 @@ function describe({ pieces, tokens, logprobs }: DashboardSample, place: number):
   const likely =
     logprob === undefined || logprob === null
       ? 'no logprob'
-      : `logprob ${logprob.toFixed(3).replace('-', '−')} · probability ${percent(Math.exp(logprob))}`;
+      : `logprob ${shown(logprob)} · probability ${percent(Math.exp(logprob))}`;
   return `${JSON.stringify(pieces[place])} · ${ids}\n${likely}`;
 }

@@ -3,7 +3,7 @@ import { align, type Curve, smooth } from '../state/align.js';
 import type { DashboardState } from '../state/DashboardState.js';
 import { Chart, type ChartOptions, type Line, type Picture } from './Chart.js';
 import { byId, fillSelect, make } from './dom.js';
-import { bytes, number } from './format.js';
+import { bytes, mark, number, shortName } from './format.js';
 import type { Runs } from './runs.js';
 
 /** Columns that have a curve of their own, or are no curve. */
@@ -44,12 +44,13 @@ export class Curves {
     this.#addSteps('Reward', () => this.#reward.value, { control: this.#reward });
     this.#addSteps('Learning rate', () => 'learningRate', { raw: true });
     this.#addSteps('Tokens per second', () => 'tokensPerSecond');
-    this.#addClock(
-      'Samples per second',
-      ({ events }) => (events.clock.column('samples') ? 'samples' : 'requests'),
-      number,
-    );
-    this.#addClock('Bytes in flight', () => 'bytes', bytes);
+    this.#addClock('Samples per second', number, ({ events }) => [
+      ['samples', events.clock.column('samples') ? 'samples' : 'requests'],
+    ]);
+    this.#addClock('Bytes in flight', bytes, () => [
+      ['not answered', 'bytes'],
+      ['being sent', 'sending'],
+    ]);
     this.#addSteps('Cycles per step', () => 'cycles');
     this.#addSteps('Metric', () => this.#other.value, { control: this.#other });
     const sight = new IntersectionObserver((entries) => {
@@ -79,10 +80,8 @@ export class Curves {
       this.#reward,
       (rewards.length > 0 ? rewards : ['']).map((name) => [name, name || 'Reward']),
     );
-    // What the service counts for itself comes last.
-    const others = names
-      .filter((name) => !NAMED.has(name))
-      .sort((a, b) => Number(a.startsWith('clock_cycle')) - Number(b.startsWith('clock_cycle')));
+    // Sorting keeps the order of those that are alike.
+    const others = names.filter((name) => !NAMED.has(name)).sort((a, b) => interest(a) - interest(b));
     fillSelect(
       this.#other,
       (others.length > 0 ? others : ['']).map((name) => [name, name || 'Other metrics']),
@@ -139,6 +138,7 @@ export class Curves {
       title,
       axis: 'step',
       format: number,
+      mark,
       sync: 'steps',
       onZoom: (range) => this.#setZoom(range),
       ...(control === undefined ? {} : { control }),
@@ -156,10 +156,10 @@ export class Curves {
         const y = log ? run.series.column(name)!.map((value) => (value > 0 ? value : NaN)) : run.series.column(name)!;
         const calm = smooth(y, weight);
         if (weight > 0) {
-          lines.push({ label: run.name, colour, faint: true });
+          lines.push({ label: shortName(run.name), colour, faint: true });
           curves.push({ x, y });
         }
-        lines.push({ label: run.name, colour, latest: calm.findLast((value) => !Number.isNaN(value)) });
+        lines.push({ label: shortName(run.name), colour, latest: calm.findLast((value) => !Number.isNaN(value)) });
         curves.push({ x, y: calm });
       }
       const [from, to] = this.#range(state);
@@ -168,27 +168,38 @@ export class Curves {
     this.#plans.push({ chart: new Chart(options), picture });
   }
 
-  #addClock(title: string, column: (state: DashboardState) => string, format: (value: number) => string): void {
+  #addClock(
+    title: string,
+    format: (value: number) => string,
+    columns: (state: DashboardState) => readonly (readonly [label: string, column: string])[],
+  ): void {
     const chart = new Chart({
       title,
       axis: 'time',
       format,
+      mark: format === bytes ? bytes : mark,
       sync: 'clock',
       onZoom: () => {},
       ...(format === bytes ? { unit: 'bytes' } : {}),
     });
     const picture = (state: DashboardState, points: number): Picture | undefined => {
       const { clock, pauses } = state.events;
-      const name = column(state);
-      if (clock.lastIndex === undefined || clock.column(name) === undefined) return undefined;
+      const there = columns(state).filter(([, column]) => clock.column(column) !== undefined);
+      if (clock.lastIndex === undefined || there.length === 0) return undefined;
       // The second that runs is not over; and what ended long ago is shown as it ended.
       const now = Math.floor((Date.now() + state.aheadMs) / 1000) - 1;
       const to = now - clock.lastIndex > SECONDS_SHOWN ? clock.lastIndex : Math.max(now, clock.lastIndex);
       const from = Math.max(clock.index[0]!, to - SECONDS_SHOWN);
-      const curve = bySecond(clock.index, clock.column(name)!, from, to, name === 'bytes');
+      const curves = there.map(([, column]) =>
+        bySecond(clock.index, clock.column(column)!, from, to, format === bytes),
+      );
       return {
-        lines: [{ label: title, colour: 'run0', latest: curve.y.at(-1) }],
-        data: align([curve], from, to, points),
+        lines: there.map(([label], line) => ({
+          label,
+          colour: ['run0', 'run4'][line] ?? 'run5',
+          latest: curves[line]!.y.at(-1),
+        })),
+        data: align(curves, from, to, points),
         from,
         to: Math.max(to, from + 10),
         logarithmic: false,
@@ -209,6 +220,13 @@ export class Curves {
     const last = Number(this.#window.value);
     return [last > 0 ? Math.max(from, to - last) : from, to];
   }
+}
+
+/** Evaluations say most; what is counted, and what the service counts for itself, least. */
+function interest(name: string): number {
+  if (name.startsWith('eval/')) return 0;
+  if (name.startsWith('clock_cycle')) return 3;
+  return ['datums', 'tokens', 'durationMs'].includes(name) ? 2 : 1;
 }
 
 /** A value for every second: where nothing came, nothing happened, or what was stays. */

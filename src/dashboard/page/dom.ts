@@ -19,6 +19,10 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** A cell of a table. On a phone, where there is no room for columns, it says itself which it is. */
+export const cell = (label: string, style: string, ...children: readonly Child[]): HTMLElement =>
+  make('td', { 'data-label': label, ...(style === '' ? {} : { class: style }) }, ...children);
+
 /** Puts children in place of what was there, unless `key` says they are the same; tells whether it did. */
 export function replaceIfNew(element: HTMLElement, key: string, children: () => readonly Child[]): boolean {
   if (element.dataset['key'] === key) return false;
@@ -37,4 +41,21 @@ export function fillSelect(
     options.map(([value, text]) => make('option', { value }, text)),
   );
   if (changed && options.some(([value]) => value === before)) select.value = before;
+}
+
+/** Makes the children of an element those given, and leaves alone whatever is the same: marked text stays marked. */
+export function patch(element: Element, children: readonly Element[]): void {
+  children.forEach((wanted, place) => {
+    const there = element.children[place];
+    if (there === undefined) element.append(wanted);
+    else if (!there.isEqualNode(wanted)) patchOne(there, wanted);
+  });
+  while (element.children.length > children.length) element.lastElementChild!.remove();
+}
+
+function patchOne(there: Element, wanted: Element): void {
+  const sameKind = there.tagName === wanted.tagName && there.cloneNode().isEqualNode(wanted.cloneNode());
+  const ofElements = wanted.childElementCount > 0 && wanted.childElementCount === wanted.childNodes.length;
+  if (sameKind && ofElements && there.childElementCount === there.childNodes.length) patch(there, [...wanted.children]);
+  else there.replaceWith(wanted);
 }

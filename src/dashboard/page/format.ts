@@ -19,6 +19,18 @@ export function number(value: number | undefined | null): string {
   return value < 0 ? `${MINUS}${text}` : text;
 }
 
+/** A number on an axis whose marks are `step` apart: as many digits as tell them apart. */
+export function mark(value: number, step: number): string {
+  const size = Math.abs(value);
+  if (size < 1e-12) return '0';
+  if (size < 1e-3) return number(value);
+  const [unit, name] = size >= 1e6 ? [1e6, ' M'] : size >= 1e4 ? [1e3, ' k'] : [1, ''];
+  let digits = 0;
+  while (digits < 6 && Math.abs(Math.round((step / unit) * 10 ** digits) - (step / unit) * 10 ** digits) > 1e-6)
+    digits++;
+  return `${value < 0 ? MINUS : ''}${(size / unit).toFixed(digits)}${name}`;
+}
+
 const trim = (value: number): string => String(Number(value.toPrecision(4)));
 
 /** 1,234,567 as people read it. */
@@ -41,6 +53,17 @@ export function duration(ms: number): string {
 
 /** The time of day. */
 export const clock = (atMs: number): string => new Date(atMs).toLocaleTimeString('en-GB');
+
+/** A log-probability in three decimals. */
+export const logprob = (value: number): string =>
+  value
+    .toFixed(3)
+    .replace(/^-0\.000$/, '0.000')
+    .replace('-', MINUS);
+
+/** A name that the service made is its last parts, and enough of the first to tell it from others. */
+export const shortName = (name: string): string =>
+  name.replace(/^([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}:/, '$1…:');
 
 export const percent = (part: number): string =>
   part >= 0.1 ? `${(part * 100).toFixed(0)} %` : `${(part * 100).toPrecision(2)} %`;

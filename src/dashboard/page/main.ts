@@ -16,13 +16,15 @@ const CLOCK_MS = 1000;
 
 const SAYS: Readonly<Record<string, string>> = {
   connecting: 'connecting',
-  open: 'live',
+  open: 'loading',
+  whole: 'live',
   lost: 'connection lost, trying again',
   refused: 'refused: open the address as it was printed',
 };
 
 const connection = byId('connection');
 const say = (state: string) => {
+  if (connection.dataset['state'] === state) return;
   connection.dataset['state'] = state;
   connection.textContent = SAYS[state] ?? state;
 };
@@ -34,15 +36,21 @@ const waiting = new Waiting();
 const samples = new Samples();
 
 const whole = new Subject<void>();
+/** Whether everything there was has come: a page that comes back is sent only what it missed. */
+let there = false;
 const state$ = fromDashboard(location.href, {
   // While it tries again, that the connection is lost says more than that it tries.
   onState: (state) => {
-    if (state !== 'connecting' || connection.dataset['state'] === undefined) say(state);
+    const first = connection.dataset['state'] === undefined;
+    if (state !== 'connecting' || first) say(state === 'open' && there ? 'whole' : state);
   },
 }).pipe(
   foldDashboard(),
   tap((state) => {
-    if (state.whole) whole.next();
+    there = state.whole;
+    if (!there) return;
+    say('whole');
+    whole.next();
   }),
   catchError(() => {
     say('refused');

@@ -1,7 +1,7 @@
 import { Subject } from 'rxjs';
 import type { DashboardState, RunState } from '../state/DashboardState.js';
 import { byId, make, replaceIfNew } from './dom.js';
-import { whole } from './format.js';
+import { shortName, whole } from './format.js';
 
 const COLOURS = 6;
 
@@ -43,6 +43,6 @@ export class Runs {
       ` · ${status === 'logged' ? 'from its log' : status}${message === undefined ? '' : `: ${message}`}`,
     );
     const count = make('span', { class: 'status', 'data-run': name });
-    return make('li', {}, make('label', {}, box, swatch, name, ' ', count, said));
+    return make('li', { title: name }, make('label', {}, box, swatch, shortName(name), ' ', count, said));
   }
 }

@@ -1,22 +1,23 @@
 import type { DashboardSample } from '../state/changes.js';
 import { make } from './dom.js';
-import { clock, number, whole } from './format.js';
+import { clock, logprob, number, shortName, whole } from './format.js';
 import { meanLogprob } from './selectSamples.js';
 
 const FIRST_PIECES = 400;
+const CONTROLS = /[\x00-\x08\x0b-\x1f\x7f]/g;
 const LIMITS = [0.02, 0.1, 0.3, 0.6];
 
 /** One sample: facts, the prompt, and its tokens coloured by how likely they were. `text` is marked where it occurs. */
 export function sampleArticle(sample: DashboardSample, text: string): HTMLElement {
-  const { id, atMs, run, prompt, pieces, length, stopReason, reward } = sample;
+  const { id, atMs, run, prompt, pieces, logprobs, length, stopReason, reward } = sample;
   const mean = meanLogprob(sample);
   const facts = [
     clock(atMs),
-    ...(run === undefined ? [] : [run]),
+    ...(run === undefined ? [] : [shortName(run)]),
     ...(reward === undefined ? [] : [`reward ${number(reward)}`]),
     `${whole(length)} tokens`,
     ...(stopReason === undefined ? [] : [`stop: ${stopReason}`]),
-    ...(Number.isNaN(mean) ? [] : [`mean logprob ${mean.toFixed(3).replace('-', '−')}`]),
+    ...(Number.isNaN(mean) ? [] : [`mean logprob ${logprob(mean)}`]),
   ];
   const body = make('p', {
     class: 'text',
@@ -29,7 +30,11 @@ export function sampleArticle(sample: DashboardSample, text: string): HTMLElemen
   const append = (from: number, to: number) => {
     for (let piece = from; piece < Math.min(to, pieces.length); piece++) {
       body.append(
-        make('i', { class: `${likelihood(sample, piece)}${hits.has(piece) ? ' hit' : ''}` }, visible(pieces[piece]!)),
+        make(
+          'i',
+          { class: `${likelihood(logprobs?.[piece])}${hits.has(piece) ? ' hit' : ''}` },
+          visible(pieces[piece]!),
+        ),
       );
     }
   };
@@ -48,22 +53,23 @@ export function sampleArticle(sample: DashboardSample, text: string): HTMLElemen
     });
     article.append(more);
   }
-  if (length > pieces.length && !sample.tokens.some((token) => typeof token === 'object')) {
-    article.append(make('span', { class: 'status' }, ` The first ${whole(pieces.length)} of ${whole(length)} tokens.`));
+  const shown = sample.tokens.reduce<number>((sum, token) => sum + (typeof token === 'number' ? 1 : token.length), 0);
+  if (length > shown) {
+    article.append(make('span', { class: 'status' }, ` The first ${whole(shown)} of ${whole(length)} tokens.`));
   }
   return article;
 }
 
 /** Line ends and other controls have no looks of their own, and a colour needs something to be on. */
 const visible = (piece: string): string =>
-  piece
-
-    .replace(/[\x00-\x08\x0b-\x1f]/g, (control) => String.fromCharCode(0x2400 + control.charCodeAt(0)))
-    .replaceAll('\n', '↵\n');
+  piece === ''
+    ? '∅'
+    : piece
+        .replace(CONTROLS, (control) => `\\x${control.charCodeAt(0).toString(16).padStart(2, '0')}`)
+        .replaceAll('\n', '↵\n');
 
 /** The class of a piece, by its probability. */
-function likelihood({ logprobs }: DashboardSample, piece: number): string {
-  const logprob = logprobs?.[piece];
+function likelihood(logprob: number | null | undefined): string {
   if (logprob === undefined || logprob === null) return 'p4';
   const place = LIMITS.findIndex((limit) => Math.exp(logprob) < limit);
   return `p${place < 0 ? 4 : place}`;

@@ -1,4 +1,5 @@
 import type { DashboardSample } from '../state/changes.js';
+import { textOf } from '../state/packSamples.js';
 
 export type SampleOrder = 'newest' | 'unlikely' | 'best' | 'worst';
 
@@ -24,7 +25,7 @@ export function select(
     (sample) =>
       (run === '' || sample.run === run) &&
       (stop === '' || sample.stopReason === stop) &&
-      (wanted === '' || textOf(sample).includes(wanted)),
+      (wanted === '' || searched(sample).includes(wanted)),
   );
   switch (order) {
     case 'newest':
@@ -51,10 +52,10 @@ export function meanLogprob(sample: DashboardSample): number {
   return mean;
 }
 
-function textOf(sample: DashboardSample): string {
+function searched(sample: DashboardSample): string {
   const there = texts.get(sample);
   if (there !== undefined) return there;
-  const text = `${sample.prompt}${sample.pieces.join('')}`.toLowerCase();
+  const text = `${sample.prompt}${textOf(sample)}`.toLowerCase();
   texts.set(sample, text);
   return text;
 }

@@ -1,6 +1,6 @@
 import type { DashboardState } from '../state/DashboardState.js';
-import { byId, make, replaceIfNew } from './dom.js';
-import { clock, whole } from './format.js';
+import { byId, cell, make, replaceIfNew } from './dom.js';
+import { clock, shortName, whole } from './format.js';
 
 const SHOWN = 200;
 
@@ -9,49 +9,44 @@ export function renderCheckpoints({ runs }: DashboardState): void {
   const all = [...runs.values()].flatMap(({ name, checkpoints }) =>
     checkpoints.toArray().map((checkpoint) => ({ run: name, ...checkpoint })),
   );
-  const path = (text: string | undefined) => make('td', {}, text === undefined ? '–' : make('code', {}, text));
-  replaceIfNew(byId('checkpoint-rows'), `${all.length} ${all.at(-1)?.name ?? ''} ${runs.size}`, () =>
-    all.length === 0
-      ? [nothing(6, 'No checkpoint yet.')]
-      : all
-          .slice(-SHOWN)
-          .reverse()
-          .map(({ run, name, steps, statePath, samplerPath, kept }) =>
-            make(
-              'tr',
-              {},
-              make('td', {}, run),
-              make('td', {}, name),
-              make('td', { class: 'number' }, whole(steps)),
-              path(statePath),
-              path(samplerPath),
-              make('td', {}, kept ? 'yes' : 'until the next'),
-            ),
-          ),
-  );
+  // The newest of all runs first; those that do not tell their time stay in their order.
+  all.sort((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0));
+  const path = (label: string, text: string | undefined) =>
+    cell(label, 'path', text === undefined ? '–' : make('code', {}, text));
+  render('checkpoint', `${all.length} ${all.at(-1)?.name ?? ''} ${runs.size}`, all, (checkpoint) => {
+    const { run, name, steps, atMs, statePath, samplerPath, kept } = checkpoint;
+    return make(
+      'tr',
+      {},
+      cell('Time', '', atMs === undefined ? '–' : make('time', {}, clock(atMs))),
+      cell('Run', 'name', shortName(run)),
+      cell('Name', 'name', name),
+      cell('Steps', 'number', whole(steps)),
+      path('To resume', statePath),
+      path('To sample', samplerPath),
+      cell('Kept', '', kept ? 'yes' : 'until the next'),
+    );
+  });
 }
 
 /** The newest failures. */
 export function renderErrors({ events: { failures } }: DashboardState): void {
-  replaceIfNew(byId('error-rows'), `${failures.length} ${failures.last?.atMs ?? ''}`, () =>
-    failures.length === 0
-      ? [nothing(4, 'No errors.')]
-      : failures
-          .toArray()
-          .slice(-SHOWN)
-          .reverse()
-          .map(({ atMs, code, what, message, requestId }) =>
-            make(
-              'tr',
-              requestId === undefined ? {} : { title: requestId },
-              make('td', {}, make('time', {}, clock(atMs))),
-              make('td', { class: 'bad' }, make('code', {}, code)),
-              make('td', {}, what),
-              make('td', { class: 'message' }, message),
-            ),
-          ),
-  );
+  render('error', `${failures.length} ${failures.last?.atMs ?? ''}`, failures.toArray(), (failure) => {
+    const { atMs, code, what, target = '', message, requestId } = failure;
+    return make(
+      'tr',
+      requestId === undefined ? {} : { title: requestId },
+      cell('Time', '', make('time', {}, clock(atMs))),
+      cell('Code', 'bad', make('code', {}, code)),
+      cell('What', 'name', what || '–', ...(target === '' ? [] : [make('small', {}, ` ${shortName(target)}`)])),
+      cell('Message', 'wide', message),
+    );
+  });
 }
 
-const nothing = (columns: number, text: string): HTMLElement =>
-  make('tr', {}, make('td', { colspan: String(columns), class: 'empty' }, text));
+/** Fills a table with the newest of `all`, the newest first; one with nothing in it is not shown. */
+function render<T>(name: string, key: string, all: readonly T[], row: (value: T) => HTMLElement): void {
+  byId(`${name}-table`).hidden = all.length === 0;
+  byId(`${name}-none`).hidden = all.length > 0;
+  replaceIfNew(byId(`${name}-rows`), key, () => all.slice(-SHOWN).reverse().map(row));
+}

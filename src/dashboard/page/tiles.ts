@@ -1,6 +1,8 @@
+import type { BudgetUse } from '../state/changes.js';
 import type { DashboardState } from '../state/DashboardState.js';
 import { byId, make } from './dom.js';
 import { bytes, number, whole } from './format.js';
+import { meter } from './meter.js';
 
 const SECONDS = 10;
 
@@ -8,13 +10,6 @@ const SECONDS = 10;
 export class Tiles {
   readonly #list = byId('tiles');
   readonly #values = new Map<string, { readonly tile: HTMLElement; readonly value: HTMLElement }>();
-  readonly #meter = make('meter', {
-    min: '0',
-    max: '1',
-    high: '0.9',
-    optimum: '0',
-    'aria-label': 'share of the budget',
-  });
 
   render(state: DashboardState, nowMs: number): void {
     const { runs, events } = state;
@@ -38,12 +33,28 @@ export class Tiles {
     this.#show('Tokens/s', number(series?.last('tokensPerSecond')));
     this.#show('Samples/s', number(samplesPerSecond(state, nowMs)));
     this.#show('Cycles/step', series?.column('cycles') === undefined ? undefined : number(series.last('cycles')));
-    this.#show('Under way', whole(events.requests.size));
-    this.#show('Bytes in flight', bytes(events.bytesInFlight), '', ` of ${bytes(state.budgetBytes)}`);
-    this.#meter.value = state.budgetBytes > 0 ? Math.min(1, events.bytesInFlight / state.budgetBytes) : 0;
-    this.#values.get('Bytes in flight')?.tile.append(this.#meter);
+    this.#show('Under way', whole(events.load?.calls ?? events.requests.size));
+    this.#showBytes(state);
     this.#show('Retries', whole((events.counts['request-retry'] ?? 0) + (events.counts['sample-resubmitted'] ?? 0)));
     this.#show('Errors', whole(events.failures.length), events.failures.length > 0 ? 'bad' : '');
+  }
+
+  /** Against the budget that is fullest; the others are told of where the waiting is. */
+  #showBytes({ events }: DashboardState): void {
+    const budgets = events.load?.budgets;
+    if (budgets === undefined) {
+      this.#show('Bytes in flight', bytes(events.bytesAccepted));
+      return;
+    }
+    const { sampleBytes, trainingBytes, resultBytes } = budgets;
+    const share = ({ inUse, size }: BudgetUse) => inUse / size;
+    const fullest = [sampleBytes, trainingBytes, resultBytes].reduce((most, each) =>
+      share(each) > share(most) ? each : most,
+    );
+    this.#show('Bytes in flight', bytes(fullest.inUse), '', ` of ${bytes(fullest.size)}`);
+    const { tile } = this.#values.get('Bytes in flight')!;
+    tile.querySelector('progress')?.remove();
+    tile.append(meter(Math.min(1, share(fullest))));
   }
 
   #show(name: string, text: string | undefined, style = '', small = ''): void {

@@ -1,36 +1,41 @@
-import type { OpenRequest, Pause } from '../state/changes.js';
+import type { BudgetName, Load, Pause } from '../state/changes.js';
 import type { DashboardState } from '../state/DashboardState.js';
-import { byId, make, replaceIfNew } from './dom.js';
-import { bytes, clock, duration, whole } from './format.js';
+import { byId, cell, make, patch, replaceIfNew } from './dom.js';
+import { bytes, clock, duration, shortName, whole } from './format.js';
+import { meter } from './meter.js';
+import { type Wait, waitsOf } from './waits.js';
 
 const SHOWN = 100;
-
-/** Why a request waits, in words. */
-const STATES: Readonly<Record<string, string>> = {
-  sent: 'the result',
-  active: 'the result; it is being worked on',
-  unknown: 'the result',
-  paused_capacity: 'capacity: the service is short of it',
-  paused_rate_limit: 'its turn: the limit of concurrent work is reached',
-};
+const TITLES = { backoff: 'Backing off', sampling: 'Sampling is paused', billing: 'Paused for billing' } as const;
 
 /** What every request waits for and why, and what stands still. */
 export class Waiting {
   readonly #pauses = byId('pauses');
+  readonly #said = byId('said');
+  readonly #budgets = byId('budgets');
   readonly #summary = byId('waiting-summary');
   readonly #rows = byId('requests');
+  readonly #table = byId('waits');
   readonly #notes = byId('notes');
 
   render({ events }: DashboardState, nowMs: number): void {
     const pauses = gathered(events.pausesAt(nowMs));
-    this.#pauses.replaceChildren(...pauses.map((pause) => pauseRow(pause, nowMs)));
-
-    const requests = [...events.requests.values()];
-    this.#summary.textContent = requests.length === 0 ? 'Nothing is under way.' : summaryOf(requests);
-    this.#rows.replaceChildren(
-      ...pauses.map((pause) => unsentRow(pause, nowMs)),
-      ...requests.slice(0, SHOWN).map((request) => requestRow(request, pauses, nowMs)),
+    patch(
+      this.#pauses,
+      pauses.map((pause) => pauseRow(pause, nowMs)),
     );
+    // Read out when it changes, not with every second of a countdown.
+    const said = pauses.map(titleOf).join('. ');
+    if (this.#said.textContent !== said) this.#said.textContent = said;
+
+    const waits = waitsOf(events, nowMs);
+    this.#summary.textContent = summaryOf(waits);
+    this.#table.hidden = waits.length === 0;
+    patch(
+      this.#rows,
+      waits.slice(0, SHOWN).map((wait) => waitRow(wait, nowMs)),
+    );
+    patch(this.#budgets, budgetTiles(events.load));
 
     const notes = events.notes.toArray().slice(-SHOWN).reverse();
     replaceIfNew(
@@ -61,16 +66,15 @@ function gathered(pauses: readonly Pause[]): Pause[] {
   return [...longest.values()];
 }
 
-const TITLES = { backoff: 'Backing off', sampling: 'Sampling is paused', billing: 'Paused for billing' } as const;
+const titleOf = ({ kind, what }: Pause): string => `${TITLES[kind]}${kind === 'backoff' ? ` on ${what}` : ''}`;
 
 function pauseRow(pause: Pause, nowMs: number): HTMLElement {
-  const { kind, what, why, sinceMs, untilMs, attempt } = pause;
+  const { kind, why, sinceMs, untilMs, attempt } = pause;
   const left = untilMs === undefined ? `for ${duration(nowMs - sinceMs)} now` : `${duration(untilMs - nowMs)} left`;
-  const title = `${TITLES[kind]}${kind === 'backoff' ? ` on ${what}` : ''}`;
   return make(
     'div',
     { class: 'pause', 'data-kind': kind },
-    make('b', {}, title),
+    make('b', {}, titleOf(pause)),
     make('span', {}, left),
     make(
       'span',
@@ -80,54 +84,53 @@ function pauseRow(pause: Pause, nowMs: number): HTMLElement {
   );
 }
 
-function summaryOf(requests: readonly OpenRequest[]): string {
-  const groups = new Map<string, number>();
-  for (const { requestType, state } of requests) {
-    const key = `${requestType}${state.startsWith('paused') ? ` (${state.replaceAll('_', ' ')})` : ''}`;
-    groups.set(key, (groups.get(key) ?? 0) + 1);
-  }
-  const parts = [...groups].map(([name, count]) => `${whole(count)} × ${name}`);
-  const more = requests.length > SHOWN ? `; the oldest ${SHOWN} are listed` : '';
-  return `${whole(requests.length)} under way: ${parts.join(', ')}${more}.`;
+function summaryOf(waits: readonly Wait[]): string {
+  if (waits.length === 0) return 'Nothing is under way.';
+  const count = (some: readonly Wait[]) => some.reduce((sum, each) => sum + each.count, 0);
+  const accepted = waits.reduce((sum, { ids }) => sum + ids.length, 0);
+  const held = count(waits.filter((wait) => wait.held));
+  const parts = [
+    `${whole(count(waits))} under way`,
+    `${whole(accepted)} with the service`,
+    ...(held > 0 ? [`${whole(held)} held up`] : []),
+    ...(waits.length > SHOWN ? [`the first ${SHOWN} lines of ${whole(waits.length)}`] : []),
+  ];
+  return `${parts.join(' · ')}.`;
 }
 
-/** What is not with the service, because it may not be sent yet. */
-function unsentRow({ kind, what, why, sinceMs, untilMs = 0 }: Pause, nowMs: number): HTMLElement {
-  const left = duration(untilMs - nowMs);
-  const [work, next] = {
-    sampling: ['Sample', `the end of the pause in ${left}`],
-    backoff: [what, `the next try in ${left}`],
-    billing: ['Everything', 'billing'],
-  }[kind] as [string, string];
-  return make(
-    'tr',
-    {},
-    make('td', {}, work),
-    make('td', { class: 'warn' }, `${next}: ${why}`),
-    make('td', { class: 'number' }, duration(nowMs - sinceMs)),
-    make('td', { class: 'number' }, '–'),
-    make('td', {}, 'not sent'),
-  );
+const BUDGETS: Readonly<Record<BudgetName, string>> = {
+  sampleSlots: 'Samples being sent',
+  sampleBytes: 'Prompts being sent',
+  trainingBytes: 'Training data being sent',
+  resultBytes: 'Results being fetched',
+};
+
+/** What the calls share, and how much of it is taken. */
+function budgetTiles(load: Load | undefined): HTMLElement[] {
+  if (load?.budgets === undefined) return [];
+  return Object.entries(load.budgets).map(([name, { inUse, size, waiting }]) => {
+    const text = name === 'sampleSlots' ? whole : bytes;
+    const share = size > 0 ? Math.min(1, inUse / size) : 0;
+    const line = waiting > 0 ? [make('span', { class: 'warn' }, `${whole(waiting)} in line`)] : [];
+    return make(
+      'div',
+      { 'data-budget': name },
+      make('dt', {}, BUDGETS[name as BudgetName]),
+      make('dd', {}, make('span', {}, text(inUse)), make('small', {}, ` of ${text(size)}`), ...line),
+      meter(share),
+    );
+  });
 }
 
-function requestRow(request: OpenRequest, pauses: readonly Pause[], nowMs: number): HTMLElement {
-  const { requestType, requestId, state, reason, sinceMs, target } = request;
-  const billing = pauses.find(({ kind }) => kind === 'billing');
-  const polls = pauses.find(({ kind, what }) => kind === 'backoff' && what.startsWith('retrieve'));
-  const paused = state.startsWith('paused');
-  const why =
-    billing !== undefined
-      ? 'billing'
-      : paused || polls === undefined
-        ? `${STATES[state] ?? state}${reason === undefined ? '' : ` (${reason})`}`
-        : `the next poll in ${duration((polls.untilMs ?? nowMs) - nowMs)}: ${polls.why}`;
+function waitRow({ what, count, why, held, sinceMs, bytes: size, target, ids }: Wait, nowMs: number): HTMLElement {
+  const name = count === 1 ? [what] : [what, make('span', { class: 'times' }, ` × ${whole(count)}`)];
   return make(
     'tr',
-    { title: requestId },
-    make('td', {}, requestType),
-    make('td', { class: paused || billing !== undefined || polls !== undefined ? 'warn' : '' }, why),
-    make('td', { class: 'number' }, duration(nowMs - sinceMs)),
-    make('td', { class: 'number' }, request.bytes > 0 ? bytes(request.bytes) : '–'),
-    make('td', {}, make('code', {}, target)),
+    ids.length === 0 ? {} : { title: ids.slice(0, 10).join('\n') },
+    cell('Request', 'name', ...name),
+    cell('Waits for', held ? 'wide warn' : 'wide', why),
+    cell('Since', 'number', duration(nowMs - sinceMs)),
+    cell('Size', 'number', size > 0 ? bytes(size) : '–'),
+    cell('Target', 'target', target === '' ? '–' : make('code', { title: target }, shortName(target))),
   );
 }

@@ -1,15 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { bufferTime, filter, interval, Subject, Subscription, type SchedulerLike } from 'rxjs';
-import type { Change, DashboardMessage, DashboardSample } from '../state/changes.js';
+import type { Change, DashboardMessage, Load } from '../state/changes.js';
 import { DashboardState, PIECES_KEPT, weightOf } from '../state/DashboardState.js';
 import { Ring } from '../state/Ring.js';
 import { packSteps } from './packSteps.js';
-import { redact } from './redact.js';
+import { cover, redact } from './redact.js';
 
 export interface FeedOptions {
   readonly title: string;
-  readonly budgetBytes: number;
   readonly scheduler: SchedulerLike;
   /** What tells this server's ids from another's. */
   readonly boot: string;
@@ -23,10 +22,8 @@ interface Journaled {
 const JOURNAL = 20_000;
 const FLUSH_MS = 100;
 const KEEP_ALIVE_MS = 15_000;
-/** Most are samples here. */
-const CHANGES_A_MESSAGE = 50;
-/** Most are steps here, and those are packed. */
-const LIVE_CHANGES_A_MESSAGE = 200;
+/** Those with many rows or samples in them are a message each. */
+const CHANGES_A_MESSAGE = 200;
 /** How much is made before the page has read it. */
 const AHEAD_BYTES = 2 * 1024 * 1024;
 const MAX_WAITING_BYTES = 128 * 1024 * 1024;
@@ -42,14 +39,14 @@ export class Feed {
   readonly #changes = new Subject<Journaled>();
   readonly #journal = new Ring<Journaled>(
     JOURNAL,
-    ({ change }) => (change.kind === 'sample' ? weightOf(change.sample) : 0),
+    ({ change }) => (change.kind === 'sample' ? weightOf(change.sample) : change.kind === 'rows' ? change.size : 0),
     PIECES_KEPT,
   );
   readonly #clients = new Set<ServerResponse>();
   /** The last change each page had when it came. */
   readonly #skip = new WeakMap<ServerResponse, number>();
-  /** Each sample as it is sent: made once, for all pages that will ever come. */
-  readonly #samples = new WeakMap<DashboardSample, string>();
+  /** Changes that are kept, as they are sent: made once, for all pages that will ever come. */
+  readonly #texts = new WeakMap<Change, string>();
   readonly #running = new Subscription();
   #number = 0;
   #sent = 0;
@@ -72,12 +69,23 @@ export class Feed {
     return this.#clients.size;
   }
 
-  push(change: Change): void {
+  push(given: Change): void {
+    const change = given.kind === 'sample' ? { ...given, sample: cover(given.sample) } : given;
     this.state.apply(change);
-    if (change.kind === 'sample') this.#samples.set(change.sample, redact(JSON.stringify(change)));
+    this.state.prepare(change);
     const journaled = { number: ++this.#number, change };
     this.#journal.push(journaled);
     this.#changes.next(journaled);
+  }
+
+  /** Tells what there is to do. Only the newest counts: a page that comes back is not sent what it missed. */
+  setLoad(load: Load): void {
+    const { atMs: _, ...before } = this.state.events.load ?? { atMs: 0 };
+    const { atMs: __, ...now } = load;
+    if (JSON.stringify(before) === JSON.stringify(now)) return;
+    const change: Change = { kind: 'load', load };
+    this.state.apply(change);
+    this.#broadcast(this.#message([change]));
   }
 
   /** Answers with the changes, for as long as the page listens. */
@@ -106,11 +114,11 @@ export class Feed {
    * works through the first while the next are made. What happens meanwhile is in the journal.
    */
   async #sendAll(response: ServerResponse): Promise<void> {
-    const { title, budgetBytes, boot } = this.#options;
+    const { title, boot } = this.#options;
     const upTo = this.#number;
-    const reset: DashboardMessage = { type: 'reset', nowMs: this.#nowMs, title, budgetBytes };
+    const reset: DashboardMessage = { type: 'reset', nowMs: this.#nowMs, title };
     response.write(`data: ${redact(JSON.stringify(reset))}\n\n`);
-    for (const changes of inMessages(this.state.changes())) {
+    for (const changes of inMessages(this.state.changes(), (change) => change)) {
       response.write(this.#message(changes));
       await (response.writableLength < AHEAD_BYTES ? setImmediate() : drained(response));
       if (response.destroyed) return;
@@ -126,6 +134,8 @@ export class Feed {
   #goOn(response: ServerResponse, seen: number): void {
     const missed = this.#journal.toArray().filter(({ number }) => number > seen && number <= this.#sent);
     if (missed.length > 0) response.write(this.#text(missed));
+    const { load } = this.state.events;
+    if (load !== undefined) response.write(this.#message([{ kind: 'load', load }]));
     response.write(': hello\n\n');
     this.#skip.set(response, seen);
     this.#clients.add(response);
@@ -146,21 +156,22 @@ export class Feed {
 
   #text(changes: readonly Journaled[]): string {
     let text = '';
-    for (let start = 0; start < changes.length; start += LIVE_CHANGES_A_MESSAGE) {
-      const end = Math.min(changes.length, start + LIVE_CHANGES_A_MESSAGE);
-      const packed = packSteps(changes.slice(start, end).map(({ change }) => change));
-      text += `id: ${this.#options.boot}-${changes[end - 1]!.number}\n`;
-      text += this.#message(packed);
+    for (const some of inMessages(changes, ({ change }) => change)) {
+      text += `id: ${this.#options.boot}-${some.at(-1)!.number}\n`;
+      text += this.#message(packSteps(some.map(({ change }) => change)));
     }
     return text;
   }
 
   /** The text of a message of type `changes`. */
   #message(changes: readonly Change[]): string {
-    const texts = changes.map(
-      (change) =>
-        (change.kind === 'sample' ? this.#samples.get(change.sample) : undefined) ?? redact(JSON.stringify(change)),
-    );
+    const texts = changes.map((change) => {
+      const kept = change.kind === 'rows' || change.kind === 'samples';
+      const there = kept ? this.#texts.get(change) : undefined;
+      const text = there ?? redact(JSON.stringify(change));
+      if (kept && there === undefined) this.#texts.set(change, text);
+      return text;
+    });
     return `data: {"type":"changes","nowMs":${this.#nowMs},"changes":[${texts.join(',')}]}\n\n`;
   }
 
@@ -193,12 +204,13 @@ export class Feed {
   }
 }
 
-/** Changes by the message: rows are many in one change already. */
-function* inMessages(changes: Iterable<Change>): Iterable<Change[]> {
-  let some: Change[] = [];
-  for (const change of changes) {
-    some.push(change);
-    if (change.kind !== 'rows' && some.length < CHANGES_A_MESSAGE) continue;
+/** Changes by the message: with rows or samples one is a message already. */
+function* inMessages<T>(changes: Iterable<T>, changeOf: (value: T) => Change): Iterable<T[]> {
+  let some: T[] = [];
+  for (const value of changes) {
+    some.push(value);
+    const { kind } = changeOf(value);
+    if (kind !== 'rows' && kind !== 'samples' && some.length < CHANGES_A_MESSAGE) continue;
     yield some;
     some = [];
   }

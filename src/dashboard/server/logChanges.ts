@@ -50,11 +50,7 @@ function stepsIn(folder: string, run: string, scheduler: SchedulerLike): Observa
     let toChanges = stepChanges(run);
     return tailLines(join(folder, 'metrics.jsonl'), LOOK_MS, scheduler).pipe(
       concatMap(({ fresh, lines }): Iterable<Change> => {
-        if (!fresh)
-          return lines
-            .flatMap(parsed<TimedStep>)
-            .filter(isStep)
-            .flatMap((step) => [...toChanges(step)]);
+        if (!fresh) return toChanges(lines.flatMap(parsed<TimedStep>).filter(isStep));
         toChanges = stepChanges(run);
         return [{ kind: 'run', run, status: 'logged', fresh: true }];
       }),
@@ -65,7 +61,10 @@ function stepsIn(folder: string, run: string, scheduler: SchedulerLike): Observa
 function samplesIn(folder: string, run: string, nextId: () => number, scheduler: SchedulerLike): Observable<Change> {
   return tailLines(join(folder, 'samples.jsonl'), LOOK_MS, scheduler).pipe(
     concatMap(({ lines }) => lines.flatMap(parsed<DashboardSample>).filter(isSample)),
-    map((sample) => ({ kind: 'sample', sample: { ...sample, run, id: nextId() } })),
+    map((sample) => ({
+      kind: 'sample',
+      sample: { ...sample, length: sample.length ?? sample.pieces.length, run, id: nextId() },
+    })),
   );
 }
 
@@ -79,4 +78,9 @@ function parsed<T>(line: string): T[] {
 
 const isStep = (step: TimedStep | null): boolean => typeof step === 'object' && Number.isFinite(step?.index);
 const isSample = (sample: DashboardSample | null): boolean =>
-  typeof sample === 'object' && Array.isArray(sample?.pieces) && Array.isArray(sample.tokens);
+  typeof sample === 'object' &&
+  Array.isArray(sample?.pieces) &&
+  sample.pieces.every((piece) => typeof piece === 'string') &&
+  Array.isArray(sample.tokens) &&
+  typeof sample.prompt === 'string' &&
+  Number.isFinite(sample.atMs);

@@ -32,7 +32,7 @@ export function sampleChanges(
   now: () => number,
   nextId: () => number,
   { decode = numbers, run }: ShowSamplesOptions = {},
-): (shown: SampleToShow) => Change[] {
+): (shown: SampleToShow) => Extract<Change, { readonly kind: 'sample' }>[] {
   return (shown) => {
     const prompt = promptText(shown, decode);
     const of = shown.run ?? run;

@@ -1,6 +1,8 @@
 import type { Step } from '../../operators/step.js';
 import type { Change } from '../state/changes.js';
 import { columnsOfRow } from '../state/columns.js';
+import { packRows } from '../state/packRows.js';
+import { type Row, Series } from '../state/Series.js';
 
 /** A step, and when it came. */
 export interface TimedStep extends Step {
@@ -8,53 +10,77 @@ export interface TimedStep extends Step {
 }
 
 const WINDOW = 10;
+/** So few rows are shorter in digits than packed. */
+const FEW = 4;
 
 /**
- * What each next step of a run changes in the state of a dashboard: a row, with the tokens a second of the last ten;
- * the values of finished evaluations at the step they belong to; its checkpoint. Holds ten pairs of numbers.
+ * What the next steps of a run change in the state of a dashboard: a row each, with the tokens a second of the last ten;
+ * the values of finished evaluations at the step they belong to; their checkpoints. Holds ten pairs of numbers.
  */
-export function stepChanges(run: string): (step: TimedStep) => Iterable<Change> {
-  const recent: { readonly atMs: number; readonly tokens: number }[] = [];
-  const tokensPerSecond = ({ atMs, tokens }: TimedStep): number => {
-    recent.push({ atMs, tokens });
-    if (recent.length > WINDOW + 1) recent.shift();
-    const [first, ...rest] = recent;
-    const tookMs = atMs - first!.atMs;
-    return tookMs > 0 ? (rest.reduce((sum, each) => sum + each.tokens, 0) / tookMs) * 1000 : NaN;
+export function stepChanges(run: string): (steps: readonly TimedStep[]) => Change[] {
+  const tokensPerSecond = rate();
+  return (steps) => {
+    const changes: Change[] = [];
+    let rows: Row[] = [];
+    const flush = () => {
+      if (rows.length >= FEW) changes.push(packed(run, rows));
+      else
+        for (const { index, values } of rows)
+          changes.push({ kind: 'steps', run, index: [index], columns: columnsOfRow(values) });
+      rows = [];
+    };
+    for (const step of steps) {
+      rows.push({ index: step.index, values: valuesOf(step, tokensPerSecond(step)) });
+      const { checkpoint, evaluations = [], atMs } = step;
+      // What follows may be about the rows so far: they come first.
+      if (checkpoint !== undefined || evaluations.length > 0) flush();
+      for (const { index, metrics } of evaluations) {
+        const values: Record<string, number> = {};
+        addNumbers(values, metrics, 'eval/');
+        changes.push({ kind: 'values', run, index, values });
+      }
+      if (checkpoint !== undefined) {
+        changes.push({ kind: 'checkpoint', run, checkpoint, ...(Number.isFinite(atMs) ? { atMs } : {}) });
+      }
+    }
+    flush();
+    return changes;
   };
-  return (step) => changesOf(run, step, tokensPerSecond(step));
 }
 
-function* changesOf(run: string, step: TimedStep, tokensPerSecond: number): Iterable<Change> {
-  const { index, loss, learningRate, tokens, datums, durationMs, cycles, atMs, checkpoint, evaluations = [] } = step;
-  yield {
-    kind: 'steps',
-    run,
-    index: [index],
-    columns: columnsOfRow({
-      ...numbersOf(step.metrics),
-      loss,
-      learningRate,
-      tokens,
-      datums,
-      durationMs,
-      atMs,
-      ...(cycles === undefined ? {} : { cycles }),
-      ...(Number.isNaN(tokensPerSecond) ? {} : { tokensPerSecond }),
-    }),
-  };
-  for (const evaluation of evaluations) {
-    const values = Object.fromEntries(
-      Object.entries(numbersOf(evaluation.metrics)).map(([name, value]) => [`eval/${name}`, value]),
-    );
-    yield { kind: 'values', run, index: evaluation.index, values };
-  }
-  if (checkpoint !== undefined) yield { kind: 'checkpoint', run, checkpoint, atMs };
+function packed(run: string, rows: readonly Row[]): Change {
+  const series = new Series(rows.length);
+  for (const row of rows) series.append(row);
+  return { kind: 'rows', run, ...packRows(series) };
+}
+
+function valuesOf(step: TimedStep, tokensPerSecond: number): Record<string, number> {
+  const { loss, learningRate, tokens, datums, durationMs, atMs, cycles } = step;
+  const values: Record<string, number> = {};
+  addNumbers(values, step.metrics);
+  addNumbers(values, { loss, learningRate, tokens, datums, durationMs, atMs, cycles, tokensPerSecond });
+  return values;
 }
 
 /** Logs are written by people too: what is no number is no point of a curve. */
-function numbersOf(metrics: Readonly<Record<string, unknown>> | undefined): Record<string, number> {
-  return Object.fromEntries(
-    Object.entries(metrics ?? {}).filter((entry): entry is [string, number] => Number.isFinite(entry[1])),
-  );
+function addNumbers(values: Record<string, number>, more: Readonly<Record<string, unknown>> = {}, prefix = ''): void {
+  for (const name in more) {
+    const value = more[name];
+    if (typeof value === 'number' && Number.isFinite(value)) values[prefix + name] = value;
+  }
+}
+
+/** The tokens a second over the last ten steps; NaN where no time has passed. */
+function rate(): (step: TimedStep) => number {
+  const recent: { readonly atMs: number; readonly tokens: number }[] = [];
+  let sum = 0;
+  return ({ atMs, tokens: given }) => {
+    const tokens = Number.isFinite(given) ? given : 0;
+    recent.push({ atMs, tokens });
+    sum += tokens;
+    if (recent.length > WINDOW + 1) sum -= recent.shift()!.tokens;
+    const tookMs = atMs - recent[0]!.atMs;
+    // The first of them was made before this time began.
+    return tookMs > 0 ? ((sum - recent[0]!.tokens) / tookMs) * 1000 : NaN;
+  };
 }

@@ -1,15 +1,17 @@
 import type { Checkpoint } from '../../operators/trainingBatch.js';
-import type { Change, DashboardMessage, DashboardSample, RunStatus, Standing } from './changes.js';
+import type { Change, DashboardMessage, DashboardSample, RunStatus } from './changes.js';
 import { EventState } from './EventState.js';
-import { packColumn, unpackColumn } from './packColumn.js';
+import { appendRows } from './packRows.js';
+import { unpackSamples, sizeOf } from './packSamples.js';
 import { Ring } from './Ring.js';
+import { RowBlocks } from './RowBlocks.js';
+import { SampleBlocks } from './SampleBlocks.js';
 import { Series } from './Series.js';
 
-const ROWS_A_CHANGE = 1000;
 /** Of all samples together: long ones are fewer. */
 export const PIECES_KEPT = 1_000_000;
 /** What a sample takes of that. */
-export const weightOf = ({ pieces, prompt }: DashboardSample): number => pieces.length + prompt.length / 10;
+export const weightOf = (sample: DashboardSample): number => sizeOf(sample) + sample.prompt.length / 10;
 
 /** One run: its curves, and what was saved of it. */
 export class RunState {
@@ -17,8 +19,12 @@ export class RunState {
   readonly checkpoints = new Ring<Checkpoint & { readonly atMs?: number }>(2000);
   status: RunStatus = 'running';
   message: string | undefined;
+  /** Its rows as they are sent. */
+  readonly rows: RowBlocks;
 
-  constructor(readonly name: string) {}
+  constructor(readonly name: string) {
+    this.rows = new RowBlocks(name, this.series);
+  }
 }
 
 /**
@@ -32,20 +38,19 @@ export class DashboardState {
   readonly samples = new Ring<DashboardSample>(10_000, weightOf, PIECES_KEPT);
   events = new EventState();
   title = '';
-  budgetBytes = 0;
   /** How far the server's clock is ahead of ours. */
   aheadMs = 0;
   /** Whether everything there was has come; false from a reset until then. */
   whole = false;
   /** Goes up with every change, so that one can tell whether there is something new. */
   version = 0;
+  readonly #blocks = new SampleBlocks();
 
   receive(message: DashboardMessage, nowMs: number): this {
     this.aheadMs = message.nowMs - nowMs;
     if (message.type === 'reset') {
       this.clear();
       this.title = message.title;
-      this.budgetBytes = message.budgetBytes;
     } else {
       for (const change of message.changes) this.apply(change);
     }
@@ -69,11 +74,9 @@ export class DashboardState {
         this.#run(change.run).series.appendAll(change.index, change.columns);
         return;
       }
-      case 'rows': {
-        const columns = Object.entries(change.columns).map(([name, packed]) => [name, unpackColumn(packed)] as const);
-        this.#run(change.run).series.appendAll(change.index, Object.fromEntries(columns));
+      case 'rows':
+        appendRows(this.#run(change.run).series, change);
         return;
-      }
       case 'values':
         this.#run(change.run).series.set(change.index, change.values);
         return;
@@ -85,6 +88,12 @@ export class DashboardState {
       case 'sample':
         this.samples.push(change.sample);
         this.events.count(change.sample.atMs, change.sample.length);
+        return;
+      case 'samples':
+        for (const sample of unpackSamples(change.samples)) this.samples.push(sample);
+        return;
+      case 'load':
+        this.events.setLoad(change.load);
         return;
       case 'event':
         this.events.apply(change.event);
@@ -101,13 +110,20 @@ export class DashboardState {
    * the state meanwhile is not among them.
    */
   changes(): Iterable<Change> {
-    const runs = [...this.runs.values()].map(({ name, status, message, series, checkpoints }) => ({
+    const runs = [...this.runs.values()].map(({ name, status, message, rows, checkpoints }) => ({
       run: name,
-      series: series.copy(),
+      rows: rows.changes(),
       checkpoints: checkpoints.toArray(),
       state: { kind: 'run' as const, run: name, status, ...(message === undefined ? {} : { message }) },
     }));
-    return changesTo(runs, this.samples.toArray(), this.events.standing());
+    const standing: Change = { kind: 'standing', standing: this.events.standing() };
+    return changesTo(runs, this.#blocks.changes(this.samples.toArray()), standing);
+  }
+
+  /** Packs what a change has made worth packing, so that a page that comes later does not wait for all of it at once. */
+  prepare(change: Change): void {
+    if (change.kind === 'steps' || change.kind === 'rows') this.runs.get(change.run)?.rows.prepare();
+    else if (change.kind === 'sample') this.#blocks.prepare(this.samples);
   }
 
   clear(): void {
@@ -127,37 +143,22 @@ export class DashboardState {
   }
 }
 
-type StandingRun = Pick<RunState, 'series'> & {
+interface StandingRun {
   readonly run: string;
   readonly state: Change;
+  readonly rows: Iterable<Change>;
   readonly checkpoints: readonly (Checkpoint & { readonly atMs?: number })[];
-};
+}
 
-function* changesTo(
-  runs: readonly StandingRun[],
-  samples: readonly DashboardSample[],
-  standing: Standing,
-): Iterable<Change> {
-  for (const { run, series, checkpoints, state } of runs) {
+function* changesTo(runs: readonly StandingRun[], samples: Iterable<Change>, standing: Change): Iterable<Change> {
+  for (const { run, rows, checkpoints, state } of runs) {
     yield state;
-    for (let from = 0; from < series.length; from += ROWS_A_CHANGE) {
-      const to = Math.min(series.length, from + ROWS_A_CHANGE);
-      const columns = series.names.flatMap((name) => {
-        const packed = packColumn(series.column(name)!.subarray(from, to));
-        return packed === undefined ? [] : [[name, packed] as const];
-      });
-      yield {
-        kind: 'rows',
-        run,
-        index: Array.from(series.index.subarray(from, to)),
-        columns: Object.fromEntries(columns),
-      };
-    }
+    yield* rows;
     for (const { atMs, ...checkpoint } of checkpoints) {
       yield { kind: 'checkpoint', run, checkpoint, ...(atMs === undefined ? {} : { atMs }) };
     }
   }
-  for (const sample of samples) yield { kind: 'sample', sample };
-  // Last: it stands for all events so far, the counting of the samples above included.
-  yield { kind: 'standing', standing };
+  yield* samples;
+  // Last: it says that everything is there.
+  yield standing;
 }

@@ -1,7 +1,7 @@
-import type { DashboardEvent, Failure, Note, OpenRequest, Pause, Standing } from './changes.js';
+import type { DashboardEvent, Failure, Load, Note, OpenRequest, Pause, Standing } from './changes.js';
 import { Ring } from './Ring.js';
 import { Series } from './Series.js';
-import { columnsOf } from './columns.js';
+import { appendRows, packRows } from './packRows.js';
 
 const RETRY_KINDS = new Set(['request-retry', 'sample-resubmitted']);
 const SECONDS_KEPT = 7200;
@@ -14,17 +14,41 @@ export class EventState {
   readonly notes = new Ring<Note>(500);
   /** How often each type of event came. */
   readonly counts: Record<string, number> = {};
-  /** By second: `requests` and `samples` that finished in it, `tokens` sampled, `bytes` in flight at its end. */
+  /**
+   * By second: `requests` and `samples` that finished in it, `tokens` sampled; at its end, `bytes` of accepted requests
+   * that are not answered, and those that are being sent as `sending`.
+   */
   readonly clock = new Series(SECONDS_KEPT);
+  /** What there is to do, where the client can be asked. */
+  load: Load | undefined;
   #bytes = 0;
 
-  get bytesInFlight(): number {
+  /** Bytes of the requests that the service has accepted and not answered. */
+  get bytesAccepted(): number {
     return this.#bytes;
+  }
+
+  /** Bytes that are on their way to the service and count against a budget; undefined where nobody can tell. */
+  get bytesBeingSent(): number | undefined {
+    const budgets = this.load?.budgets;
+    return budgets === undefined ? undefined : budgets.sampleBytes.inUse + budgets.trainingBytes.inUse;
+  }
+
+  /** Takes in what there is to do now. */
+  setLoad(load: Load): void {
+    this.load = load;
+    if (load.calls === 0) {
+      // What nobody waits for any more is not under way, whatever the events told or did not tell.
+      this.requests.clear();
+      this.#bytes = 0;
+      this.#endBilling(load.atMs);
+    }
+    this.#tick(load.atMs, {});
   }
 
   apply(event: DashboardEvent): void {
     this.counts[event.type] = (this.counts[event.type] ?? 0) + 1;
-    const open = this.requests.get(event.requestId ?? '');
+    const open = this.requests.get(event.requestId ?? event.error?.requestId ?? '');
     this.#follow(event);
     this.#notePause(event);
     // What the caller gave up did not fail.
@@ -34,6 +58,7 @@ export class EventState {
         code: event.error?.code ?? event.type,
         message: event.error?.message ?? event.text ?? '',
         what: event.requestType ?? open?.requestType ?? event.path ?? '',
+        ...(event.target === undefined ? {} : { target: event.target }),
         ...(event.requestId === undefined ? {} : { requestId: event.requestId }),
       });
     }
@@ -59,21 +84,24 @@ export class EventState {
       failures: this.failures.toArray(),
       notes: this.notes.toArray(),
       counts: { ...this.counts },
-      clock: columnsOf(this.clock, 0, this.clock.length),
+      clock: packRows(this.clock),
+      ...(this.load === undefined ? {} : { load: this.load }),
     };
   }
 
-  restore({ requests, pauses, failures, notes, counts, clock }: Standing): void {
+  restore({ requests, pauses, failures, notes, counts, clock, load }: Standing): void {
+    this.load = load;
     for (const request of requests) this.#open(request);
     for (const pause of pauses) this.pauses.push(pause);
     for (const failure of failures) this.failures.push(failure);
     for (const note of notes) this.notes.push(note);
     Object.assign(this.counts, counts);
-    this.clock.appendAll(clock.index, clock.columns);
+    appendRows(this.clock, clock);
   }
 
   #follow(event: DashboardEvent): void {
-    const { type, requestId, atMs } = event;
+    const { type, atMs } = event;
+    const requestId = event.requestId ?? event.error?.requestId;
     if (requestId === undefined) return;
     switch (type) {
       case 'request-sent':
@@ -97,7 +125,9 @@ export class EventState {
       }
       case 'request-finished':
       case 'request-failed':
-      case 'request-abandoned': {
+      case 'request-abandoned':
+      // The service has lost it: what is submitted in its place has another id.
+      case 'sample-resubmitted': {
         const open = this.requests.get(requestId);
         if (open !== undefined) this.#bytes -= open.bytes;
         this.requests.delete(requestId);
@@ -117,8 +147,9 @@ export class EventState {
     if (RETRY_KINDS.has(type)) {
       this.pauses.push({
         kind: 'backoff',
-        what: event.path ?? event.target ?? '',
+        what: event.path ?? 'asample',
         why: event.error?.message ?? '',
+        ...workOf(event),
         sinceMs: atMs,
         untilMs: atMs + (event.delayMs ?? 0),
         ...(event.attempt === undefined ? {} : { attempt: event.attempt }),
@@ -136,12 +167,19 @@ export class EventState {
       this.#endBilling(atMs);
       const sinceMs = atMs - (event.pausedMs ?? 0);
       this.pauses.push({ kind: 'billing', what: 'everything', why: event.reason ?? '', sinceMs });
-    } else if (type === 'request-sent' || type === 'request-finished') {
+    } else if (type === 'request-sent' || (type === 'request-finished' && !this.#someUnsent)) {
       this.#endBilling(atMs);
     }
   }
 
-  /** Nobody says that a billing pause is over; that the service takes work again does. */
+  get #someUnsent(): boolean {
+    return this.load !== undefined && this.load.unsent.length > 0;
+  }
+
+  /**
+   * Nobody says that a billing pause is over; that the service takes work again does. That it finishes what it has does
+   * only where nothing waits to be taken.
+   */
   #endBilling(atMs: number): void {
     this.pauses.replaceLast(
       (pause) => pause.kind === 'billing' && pause.untilMs === undefined,
@@ -155,5 +193,16 @@ export class EventState {
     const at = this.clock.lastIndex!;
     this.clock.set(at, more, 'add');
     this.clock.set(at, { bytes: this.#bytes });
+    if (this.bytesBeingSent !== undefined) this.clock.set(at, { sending: this.bytesBeingSent });
   }
+}
+
+/** The work an event speaks of, as far as it does. */
+function workOf({ type, requestType, requestId, target }: DashboardEvent): Partial<Pause> {
+  const kind = type === 'sample-resubmitted' ? 'Sample' : requestType;
+  return {
+    ...(kind === undefined ? {} : { requestType: kind }),
+    ...(requestId === undefined ? {} : { requestId }),
+    ...(target === undefined ? {} : { target }),
+  };
 }

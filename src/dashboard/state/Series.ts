@@ -18,6 +18,8 @@ export class Series {
   #size = FIRST_SIZE;
   #index = new Float64Array(FIRST_SIZE);
   readonly #columns = new Map<string, Float64Array>();
+  #edits = 0;
+  #touched = Infinity;
 
   constructor(readonly cap = 200_000) {
     if (!(cap >= 4)) throw new RangeError(`cap must be >= 4, got ${cap}`);
@@ -25,6 +27,16 @@ export class Series {
 
   get length(): number {
     return this.#length;
+  }
+  /** How often something that was there was changed or taken away: what was read of it before may no longer be so. */
+  get edits(): number {
+    return this.#edits;
+  }
+  /** The first row that was changed or taken away since this was last asked; Infinity where none was. */
+  takeTouched(): number {
+    const touched = this.#touched;
+    this.#touched = Infinity;
+    return touched;
   }
   get names(): readonly string[] {
     return [...this.#columns.keys()];
@@ -53,7 +65,10 @@ export class Series {
 
   append({ index, values }: Row): void {
     if (!Number.isFinite(index)) return;
-    if (this.#length > 0 && index <= this.#index[this.#length - 1]!) this.#length = this.lowerBound(index);
+    if (this.#length > 0 && index <= this.#index[this.#length - 1]!) {
+      this.#length = this.lowerBound(index);
+      this.#touch(this.#length);
+    }
     if (this.#length === this.cap) this.#thin();
     if (this.#length === this.#size) this.#grow();
     const row = this.#length++;
@@ -63,11 +78,12 @@ export class Series {
   }
 
   /** Appends many rows, given by column; null where a row has no such value. */
-  appendAll(index: readonly number[], columns: Readonly<Record<string, ArrayLike<number | null>>>): void {
+  appendAll(index: ArrayLike<number>, columns: Readonly<Record<string, ArrayLike<number | null>>>): void {
     const { length } = index;
-    const rises = index.every(
-      (at, row) => Number.isFinite(at) && at > (row === 0 ? (this.lastIndex ?? -Infinity) : index[row - 1]!),
-    );
+    let rises = true;
+    for (let row = 0, last = this.lastIndex ?? -Infinity; row < length && rises; last = index[row++]!) {
+      rises = index[row]! > last && index[row]! < Infinity;
+    }
     // The plain case, and by far the most frequent: everything comes after what is there, and there is room.
     if (length > 1 && rises && this.#length + length <= this.cap) {
       const start = this.#length;
@@ -77,21 +93,23 @@ export class Series {
       for (const column of this.#columns.values()) column.fill(NaN, start, this.#length);
       for (const [name, values] of Object.entries(columns)) {
         const column = this.#columnNamed(name);
-        for (let row = 0; row < length; row++) column[start + row] = values[row] ?? NaN;
+        if (values instanceof Float64Array) column.set(values, start);
+        else for (let row = 0; row < length; row++) column[start + row] = values[row] ?? NaN;
       }
       return;
     }
     const entries = Object.entries(columns);
-    index.forEach((at, row) => {
+    for (let row = 0; row < length; row++) {
       const values = Object.fromEntries(entries.map(([name, column]) => [name, column[row] ?? NaN]));
-      this.append({ index: at, values });
-    });
+      this.append({ index: index[row]!, values });
+    }
   }
 
   /** Sets or adds to values of a row that is there; tells whether it was. */
   set(index: number, values: Readonly<Record<string, number>>, how: 'put' | 'add' = 'put'): boolean {
     const row = this.lowerBound(index);
     if (row >= this.#length || this.#index[row] !== index) return false;
+    this.#touch(row);
     for (const name of Object.keys(values)) {
       const column = this.#columnNamed(name);
       const before = column[row]!;
@@ -111,14 +129,14 @@ export class Series {
     return low;
   }
 
-  /** The same rows, apart from this one's future. */
-  copy(): Series {
+  /** The same rows, or those from a row on, apart from this one's future. */
+  copy(from = 0): Series {
     const copy = new Series(this.cap);
-    copy.#length = this.#length;
-    copy.#size = Math.max(FIRST_SIZE, this.#length);
+    copy.#length = Math.max(0, this.#length - from);
+    copy.#size = Math.max(FIRST_SIZE, copy.#length);
     const sized = (column: Float64Array) => {
       const same = new Float64Array(copy.#size);
-      same.set(column.subarray(0, this.#length));
+      same.set(column.subarray(from, this.#length));
       return same;
     };
     copy.#index = sized(this.#index);
@@ -127,6 +145,7 @@ export class Series {
   }
 
   clear(): void {
+    this.#touch(0);
     this.#length = 0;
     this.#columns.clear();
   }
@@ -150,7 +169,13 @@ export class Series {
     for (const [name, column] of this.#columns) this.#columns.set(name, larger(column));
   }
 
+  #touch(row: number): void {
+    this.#edits++;
+    this.#touched = Math.min(this.#touched, row);
+  }
+
   #thin(): void {
+    this.#touch(0);
     const half = this.#length >> 1;
     const kept = (half + 1) >> 1;
     for (const column of [this.#index, ...this.#columns.values()]) {

@@ -192,6 +192,65 @@ describe('what a page is sent', () => {
     });
   });
 
+  it('has the mean reward of the samples since the last step, where the step has none', async () => {
+    const source = new Subject<Step>();
+    const dashboard = await serve({ steps: source });
+    const sampled = (rewards: number[]): SampleToShow => ({
+      item: 'say',
+      rewards,
+      response: {
+        sequences: rewards.map(() => ({ stopReason: 'stop' as const, tokens: Int32Array.of(1) })),
+        promptCacheHitTokens: 0,
+      },
+    });
+    const plain = { metrics: { norm: 1 } };
+    await lastValueFrom(of(sampled([0, 1]), sampled([1, 1])).pipe(dashboard.showSamples()));
+    source.next(step(0, plain));
+    source.next(step(1, plain));
+    await lastValueFrom(of(sampled([0.5])).pipe(dashboard.showSamples()));
+    source.next(step(2));
+    const { series } = (await seen(dashboard, steps(3))).runs.get('run')!;
+    expect([...series.column('reward/samples')!]).toStrictEqual([0.75, NaN, NaN]);
+    expect(series.last('reward/mean')).toBe(2);
+  });
+
+  it('is what the client has to do, also for a page that comes back', async () => {
+    const events$ = new Subject<TinkerEvent>();
+    const use = { inUse: 3, size: 10, waiting: 1 };
+    const budgets = { sampleSlots: use, sampleBytes: use, trainingBytes: use, resultBytes: use };
+    const call = { requestType: 'OptimStep' as const, target: 'm', sinceMs: 1, requestId: undefined };
+    let calls = [call];
+    const dashboard = await serve({ events$, underWay: () => ({ calls, budgets }) });
+    const state = await seen(dashboard, ({ events }) => events.load !== undefined);
+    expect(state.events.load).toMatchObject({ calls: 1, unsent: [{ requestType: 'OptimStep', before: 0 }], budgets });
+    expect(state.events.bytesBeingSent).toBe(6);
+    calls = [];
+    await seen(dashboard, ({ events }) => events.load?.calls === 0);
+    const text = await everything(dashboard);
+    const id = /^id: (.*)$/m.exec(text)![1]!;
+    const messages = await again(dashboard, id, 'load');
+    expect(messages).toMatchObject([{ type: 'changes', changes: [{ kind: 'load', load: { calls: 0 } }] }]);
+  });
+
+  it('covers a key that a sample says, however it is cut', async () => {
+    const dashboard = await serve();
+    const words = ['the key is ', 'tml-abc', 'defghijk', 'lmnop', ' and that was it'];
+    const response = {
+      sequences: [{ stopReason: 'stop' as const, tokens: Int32Array.of(0, 1, 2, 3, 4) }],
+      promptCacheHitTokens: 0,
+    };
+    const decode = (tokens: ArrayLike<number>) => Array.from(tokens, (token) => words[token]).join('');
+    await lastValueFrom(of({ item: 'say', response }).pipe(dashboard.showSamples({ decode })));
+    const state = await seen(dashboard, ({ samples }) => samples.length === 1);
+    expect(state.samples.last!.pieces).toStrictEqual([
+      'the key is ',
+      '•••••••',
+      '••••••••',
+      '•••••',
+      ' and that was it',
+    ]);
+  });
+
   it('has no key in it, wherever one got into', async () => {
     const key = 'tml-abcdefghijklmnop';
     const events$ = new Subject<TinkerEvent>();
@@ -238,6 +297,33 @@ describe('a log folder', () => {
     await new Promise((resolve) => setTimeout(resolve, 700));
     appendFileSync(join(log, 'metrics.jsonl'), `${line.slice(20)}\n`);
     expect((await four).runs.get(name)!.series.last('reward/mean')).toBe(3);
+  });
+
+  it('may be long: its rows are read many at a time, evaluations and checkpoints at their place', async () => {
+    const log = folder();
+    const checkpoint = { name: 'c', steps: 1500, batches: 1500, kept: true, statePath: 'tinker://r/weights/c' };
+    const evaluations = [{ index: 1200, metrics: { accuracy: 0.5 }, durationMs: 1 }];
+    const line = (index: number) =>
+      JSON.stringify({ ...step(index), atMs: index * 1000, ...(index === 1499 ? { checkpoint, evaluations } : {}) });
+    writeFileSync(join(log, 'metrics.jsonl'), Array.from({ length: 3000 }, (_, index) => `${line(index)}\n`).join(''));
+    const name = log.split('/').at(-1)!;
+    const { runs } = await seen(await serve({ log }), steps(3000, name));
+    const { series, checkpoints } = runs.get(name)!;
+    expect(series.column('reward/mean')![2999]).toBe(2999);
+    expect(series.column('eval/accuracy')![1200]).toBe(0.5);
+    // Ten tokens a step, a step a second.
+    expect(series.column('tokensPerSecond')![2000]).toBe(10);
+    expect(checkpoints.toArray()).toMatchObject([checkpoint]);
+  });
+
+  it('passes over samples that are none', async () => {
+    const log = folder();
+    writeFileSync(join(log, 'metrics.jsonl'), '');
+    const sample = { atMs: 1, prompt: 'p', pieces: ['x'], tokens: [1] };
+    const lines = [{ ...sample, pieces: [1] }, { ...sample, tokens: 3 }, null, {}, { ...sample, prompt: 0 }, sample];
+    writeFileSync(join(log, 'samples.jsonl'), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    const state = await seen(await serve({ log }), ({ samples }) => samples.length === 1);
+    expect(state.samples.last).toMatchObject({ id: 0, pieces: ['x'], length: 1 });
   });
 
   it('may hold several runs, and one that starts again starts from nothing', async () => {

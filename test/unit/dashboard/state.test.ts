@@ -157,10 +157,10 @@ describe('DashboardState', () => {
     expect([...state.events.requests.values()]).toStrictEqual([
       { ...work, bytes: 500, sinceMs: 1000, state: 'paused_capacity', reason: 'busy' },
     ]);
-    expect(state.events.bytesInFlight).toBe(500);
+    expect(state.events.bytesAccepted).toBe(500);
     state.apply(event('request-finished', 3000, work));
     expect(state.events.requests.size).toBe(0);
-    expect(state.events.bytesInFlight).toBe(0);
+    expect(state.events.bytesAccepted).toBe(0);
     expect(state.events.clock.last('requests')).toBe(1);
   });
 
@@ -173,6 +173,34 @@ describe('DashboardState', () => {
     expect(events.pausesAt(1500).map(({ kind }) => kind)).toStrictEqual(['backoff', 'billing']);
     events.apply({ type: 'request-sent', atMs: 1600, requestId: 'x' });
     expect(events.pausesAt(1700).map(({ kind }) => kind)).toStrictEqual(['backoff']);
+  });
+
+  it('does not take a billing pause for over while something still waits to be taken', () => {
+    const { events } = new DashboardState();
+    const unsent = [{ requestType: 'OptimStep', target: 'm', count: 1, sinceMs: 0, before: 0 }];
+    events.apply({ type: 'billing-paused', atMs: 0, pausedMs: 0, reason: 'no money' });
+    events.setLoad({ atMs: 1, calls: 2, unsent, accepted: [] });
+    events.apply({ type: 'request-finished', atMs: 2, requestId: 'x' });
+    expect(events.pausesAt(3)).toHaveLength(1);
+    events.setLoad({ atMs: 4, calls: 1, unsent: [], accepted: [] });
+    events.apply({ type: 'request-finished', atMs: 5, requestId: 'y' });
+    expect(events.pausesAt(6)).toHaveLength(0);
+  });
+
+  it('forgets requests that nobody waits for any more', () => {
+    const { events } = new DashboardState();
+    events.apply({ type: 'request-sent', atMs: 1, ...work, bytes: 9 });
+    events.apply({
+      type: 'sample-resubmitted',
+      atMs: 2,
+      target: 's',
+      delayMs: 500,
+      error: { code: 'gone', message: 'lost', requestId: 'r1' },
+    });
+    expect([events.requests.size, events.bytesAccepted]).toStrictEqual([0, 0]);
+    events.apply({ type: 'request-sent', atMs: 3, ...work, requestId: 'r2', bytes: 9 });
+    events.setLoad({ atMs: 4, calls: 0, unsent: [], accepted: [] });
+    expect([events.requests.size, events.bytesAccepted]).toStrictEqual([0, 0]);
   });
 
   it('names the work of a failure, and does not count what the caller gave up', () => {
@@ -205,11 +233,13 @@ describe('DashboardState', () => {
     }
     state.apply(event('request-sent', 9000, { ...work, bytes: 500 }));
     state.apply(event('dispatch-paused', 9100, { pauseMs: 5, text: 'slow', level: 'info' }));
+    state.apply({ kind: 'load', load: { atMs: 9200, calls: 1, unsent: [], accepted: [] } });
 
     const copy = new DashboardState();
     for (const change of state.changes()) copy.apply(JSON.parse(JSON.stringify(change)) as Change);
     expect([...copy.changes()]).toStrictEqual([...state.changes()]);
-    expect(copy.events.bytesInFlight).toBe(500);
+    expect(copy.events.bytesAccepted).toBe(500);
+    expect(copy.events.load!.calls).toBe(1);
     expect(copy.samples.length).toBe(60);
     expect(copy.runs.get('a')!.series.last('eval/x')).toBe(3);
   });
