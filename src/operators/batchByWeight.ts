@@ -13,7 +13,7 @@ export interface BatchByWeightOptions<T> {
  * Groups values into arrays that weigh at most `limit`.
  *
  * ```
- * source    -a-b-c-|               weights 2, 1, 3 and limit 3
+ * source    -a-b-c-|               weights 1, 2, 2 and limit 4
  * result    -----x-(y|)            x = [a, b], y = [c]
  * ```
  * A batch is emitted when the next value would not fit, or when it is exactly full. A value heavier than the limit is

@@ -118,7 +118,7 @@ export function topkFromRows(rows: readonly (readonly (readonly [number, number]
   return { tokenIds, logprobs, k, length: rows.length };
 }
 
-/** The inverse of {@link topkFromRows}: empty cells are left out, a position without any is null. */
+/** Rows of [token, logprob] pairs, as JSON servers send them: empty cells are left out, a position without any is null. */
 export function topkToRows({ tokenIds, logprobs, k, length }: TopkLogprobs): ([number, number][] | null)[] {
   return Array.from({ length }, (_, row) => {
     const cells: [number, number][] = [];

@@ -16,7 +16,7 @@ export interface PythonJsonOptions {
   readonly compact?: boolean;
 }
 
-/** Writes a value as Python's `json.dumps` does: its spacing, its escapes, its floats. Takes parsed {@link Json} or plain values. */
+/** Writes a value as Python's `json.dumps` does: its spacing, its escapes, its floats. Takes plain values, and JSON parsed so that numbers keep how they were written. */
 export function pythonJson(value: unknown, options: PythonJsonOptions = {}): string {
   const { ensureAscii = true, compact = false } = options;
   const comma = compact ? ',' : ', ';
