@@ -101,7 +101,7 @@ export const pictures = [
         { role: 'user', content: 'q' },
         { role: 'assistant', content: 'a' },
       ];
-      return cold('-a---b---|', { a: turn, b: [...turn, ...turn] }).pipe(
+      return cold('--a---b---|', { a: turn, b: [...turn, ...turn] }).pipe(
         watch('source', { label: ({ length }) => (length === 2 ? '1 turn' : '2 turns') }),
         toDatums(renderer, { trainOn: 'all_assistant_messages' }),
         watch('result', { label: () => 'datum' }),
@@ -289,7 +289,7 @@ export const pictures = [
     name: 'tokensPerSecond',
     layout: around('tokensPerSecond({ window: 2 })'),
     stream: ({ cold, watch }) =>
-      cold('----a----a--a---|', { a: { tokens: 10 } }).pipe(
+      cold('----a----a---a---|', { a: { tokens: 10 } }).pipe(
         watch('source', { label: ({ tokens }) => `${tokens} tokens` }),
         tokensPerSecond({ window: 2 }),
         watch('result', { label: (value) => `${Math.round(value.tokensPerSecond)}/s` }),

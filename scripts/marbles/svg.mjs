@@ -34,7 +34,11 @@ ${COLORS.map((color, index) => `  .c${index} { fill: ${color}; }`).join('\n')}
 export function toSvg({ name, layout }, rows) {
   const last = Math.max(...rows.flatMap(({ values, end }) => [end?.frame ?? 0, ...values.map(({ frame }) => frame)]));
   const calls = layout.flatMap((part) => part.call ?? []);
-  const width = Math.max(x(last) + 2 * STEP, ...calls.map((call) => LEFT + call.length * 7.9 + 2 * PADDING + RADIUS));
+  const width = Math.max(
+    x(last) + 2 * STEP,
+    ...rows.flatMap(({ values }) => values.map(({ frame, label }) => x(frame) + halfWidth(label) + 2 * PADDING)),
+    ...calls.map((call) => LEFT + call.length * 7.9 + 2 * PADDING + RADIUS),
+  );
   let y = PADDING;
   const drawn = [];
   const told = [];
@@ -97,8 +101,10 @@ function ending({ frame, how }, y) {
   return `<path class="line" d="M${at} ${y - 5}v10" stroke-dasharray="2 2"/>`;
 }
 
+const halfWidth = (label) => Math.max(RADIUS, label.length * 3.9 + 6);
+
 function marble({ frame, label }, y) {
-  const half = Math.max(RADIUS, label.length * 3.9 + 6);
+  const half = halfWidth(label);
   const color = `c${(label.codePointAt(0) ?? 0) % COLORS.length}`;
   return [
     `<rect class="marble ${color}" x="${x(frame) - half}" y="${y - RADIUS}" width="${2 * half}" height="${2 * RADIUS}" rx="${RADIUS}"/>`,
