@@ -1,6 +1,7 @@
 export { ByteTokenizer } from './ByteTokenizer.js';
 export { encodeWith, type EncodeWithOptions, type TextEncoding } from './encodeWith.js';
 export type { HubEvent } from './hub/HubEvent.js';
+export { hubEvents$ } from './hub/hubEvents.js';
 export { downloadHubFile, hubFile } from './hub/hubFile.js';
 export type { HubOptions } from './hub/HubSettings.js';
 export { HuggingFaceTokenizer } from './HuggingFaceTokenizer.js';

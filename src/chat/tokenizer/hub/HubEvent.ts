@@ -15,4 +15,14 @@ export type HubEvent =
       readonly path: string;
       readonly cached: boolean;
     }
-  | { readonly type: 'file-absent'; readonly repo: string; readonly file: string };
+  | { readonly type: 'file-absent'; readonly repo: string; readonly file: string }
+  /** The connection or the server failed; the file is asked for again after the delay. */
+  | {
+      readonly type: 'file-retry';
+      readonly repo: string;
+      readonly file: string;
+      /** How many tries have failed so far. */
+      readonly attempt: number;
+      readonly delayMs: number;
+      readonly reason: string;
+    };

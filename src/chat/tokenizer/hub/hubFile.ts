@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
-import { defer, lastValueFrom, Observable, retry, tap, throwError, timer } from 'rxjs';
+import { defer, finalize, lastValueFrom, merge, Observable, retry, Subject, tap, throwError, timer } from 'rxjs';
 import { isTinkerError } from '../../../wire/tinkerError.js';
 import { TokenizerError } from '../TokenizerError.js';
 import { downloadBlob } from './downloadBlob.js';
 import { HubCache, isCommit } from './HubCache.js';
 import type { HubEvent } from './HubEvent.js';
+import { announce } from './hubEvents.js';
 import { fileMetadata } from './hubMetadata.js';
 import { HubSettings, type HubOptions } from './HubSettings.js';
 
@@ -21,7 +22,8 @@ interface Job {
 /**
  * Brings one file of a Hugging Face repository into the cache, as events.
  *
- * Cold: nothing is asked before subscribe. `file-progress` while bytes arrive, then `file-ready` or `file-absent`, then it completes. A cached
+ * Cold: nothing is asked before subscribe. `file-progress` while bytes arrive, `file-retry` before another try, then `file-ready` or
+ * `file-absent`, then it completes; {@link hubEvents$} carries the same events. A cached
  * file of a pinned commit is not looked up again. Where the hub refuses or cannot be reached, a cached file of that revision is used;
  * without one it errors with a `TokenizerError`. Unsubscribing stops the download, and a later one goes on where it stopped.
  */
@@ -30,7 +32,7 @@ export function downloadHubFile(repo: string, file: string, options: HubOptions 
     const settings = new HubSettings(options);
     const cache = new HubCache(settings.cacheFolder, repo);
     const { revision = 'main' } = options;
-    const attempt = new Observable<HubEvent>((subscriber) => {
+    const once = new Observable<HubEvent>((subscriber) => {
       const abort = new AbortController();
       const emit = (event: HubEvent): void => subscriber.next(event);
       bring({ repo, file, revision, settings, cache, signal: abort.signal, emit }).then(
@@ -39,11 +41,18 @@ export function downloadHubFile(repo: string, file: string, options: HubOptions 
       );
       return () => abort.abort();
     });
-    const delay = (error: unknown, count: number): Observable<unknown> =>
-      isTinkerError(error) && error.retryable
-        ? timer(settings.retryDelayMs * 2 ** (count - 1), settings.scheduler)
-        : throwError(() => error);
-    return attempt.pipe(retry({ count: settings.retries, delay }));
+    const retries = new Subject<HubEvent>();
+    const delay = (error: unknown, attempt: number): Observable<unknown> => {
+      if (!isTinkerError(error) || !error.retryable) return throwError(() => error);
+      const delayMs = settings.retryDelayMs * 2 ** (attempt - 1);
+      retries.next({ type: 'file-retry', repo, file, attempt, delayMs, reason: error.message });
+      return timer(delayMs, settings.scheduler);
+    };
+    const tries = once.pipe(
+      retry({ count: settings.retries, delay }),
+      finalize(() => retries.complete()),
+    );
+    return merge(retries, tries).pipe(tap(announce));
   });
 }
 
