@@ -1,55 +1,68 @@
-import { clock } from '../sinks/internal/progressLine.js';
+import { clock, type Fact } from '../sinks/internal/progressLine.js';
 import type { Context } from './context.js';
 import { size } from './format.js';
+import { StatusLine, type Status } from './statusLine.js';
 
-/** How far a transfer is, on one line of a terminal; nothing elsewhere. */
+/** How far a transfer is: a line of a terminal that stays there at the end, or a line of text now and then. */
 export interface ByteBar {
   update(bytes: number, totalBytes: number | undefined): void;
   end(): void;
 }
 
-const REDRAW_MS = 100;
-const CELLS = 24;
-
-export function byteBar({ stderr, now }: Pick<Context, 'stderr' | 'now'>, label: string): ByteBar {
-  const startedMs = now();
-  let first = 0;
-  let drawnMs = -Infinity;
-  let state: { readonly bytes: number; readonly totalBytes: number | undefined } | undefined;
-  const draw = () => {
-    if (stderr.isTTY !== true || state === undefined) return;
-    drawnMs = now();
-    const { bytes, totalBytes } = state;
-    // Bytes that an earlier try brought say nothing about the speed of this one.
-    const perSecond = ((bytes - first) * 1000) / Math.max(1, drawnMs - startedMs);
-    const facts = [
-      label,
-      ...(totalBytes === undefined ? [size(bytes)] : bar(bytes, totalBytes)),
-      `${size(Math.round(perSecond))}/s`,
-    ];
-    if (totalBytes !== undefined && perSecond > 0)
-      facts.push(`${clock(((totalBytes - bytes) * 1000) / perSecond)} left`);
-    stderr.write(`\r${facts.join('  ').slice(0, (stderr.columns ?? 80) - 1)}\u001b[K`);
-  };
+export function byteBar(context: Pick<Context, 'stderr' | 'now'>, label: string): ByteBar {
+  const line = new StatusLine(context);
+  const transfer = new Transfer(context.now);
   return {
     update: (bytes, totalBytes) => {
-      if (state === undefined) first = bytes;
-      state = { bytes, totalBytes };
-      if (now() - drawnMs >= REDRAW_MS) draw();
+      transfer.update(bytes, totalBytes);
+      line.show({ label, ...transfer.status() });
     },
     end: () => {
-      draw();
-      if (stderr.isTTY === true && state !== undefined) stderr.write('\n');
+      if (transfer.begun) line.end({ label, ...transfer.status() });
     },
   };
 }
 
-function bar(bytes: number, totalBytes: number): string[] {
-  const share = totalBytes === 0 ? 1 : bytes / totalBytes;
-  const filled = Math.round(share * CELLS);
-  return [
-    `${'█'.repeat(filled)}${'░'.repeat(CELLS - filled)}`,
-    `${Math.floor(share * 100)} %`,
-    `${size(bytes)} of ${size(totalBytes)}`,
-  ];
+/** Counts the bytes of a transfer, and how fast they come. */
+export class Transfer {
+  readonly #now: () => number;
+  #started: { readonly atMs: number; readonly bytes: number } | undefined;
+  #bytes = 0;
+  #totalBytes: number | undefined;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  get begun(): boolean {
+    return this.#started !== undefined;
+  }
+
+  get done(): boolean {
+    return this.#totalBytes !== undefined && this.#bytes >= this.#totalBytes;
+  }
+
+  update(bytes: number, totalBytes: number | undefined): void {
+    // Bytes that an earlier try brought say nothing about the speed of this one.
+    this.#started ??= { atMs: this.#now(), bytes };
+    this.#bytes = bytes;
+    this.#totalBytes = totalBytes;
+  }
+
+  status(): Pick<Status, 'fraction' | 'facts'> {
+    const { atMs, bytes: before } = this.#started ?? { atMs: this.#now(), bytes: 0 };
+    const [bytes, totalBytes] = [this.#bytes, this.#totalBytes];
+    const perSecond = ((bytes - before) * 1000) / Math.max(1, this.#now() - atMs);
+    const speed: Fact = { text: `${size(Math.round(perSecond))}/s`, keep: 1 };
+    if (totalBytes === undefined) return { facts: [{ text: size(bytes) }, speed] };
+    const leftMs = ((totalBytes - bytes) * 1000) / perSecond;
+    return {
+      fraction: totalBytes === 0 ? 1 : bytes / totalBytes,
+      facts: [
+        { text: `${size(bytes)} of ${size(totalBytes)}` },
+        speed,
+        ...(Number.isFinite(leftMs) ? [{ text: `${clock(leftMs)} left`, keep: 3 }] : []),
+      ],
+    };
+  }
 }

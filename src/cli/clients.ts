@@ -1,14 +1,14 @@
 import type { AdminClient, RestClient, ServiceClient, ServiceClientOptions } from '../client/index.js';
 import { CliError } from './CliError.js';
 import { INTERRUPTED, note, type Context } from './context.js';
-import { waitFor } from './waitFor.js';
+import { waitFor, type Label } from './waitFor.js';
 
 const target = ({ baseUrl }: Context) => (baseUrl === undefined ? {} : { baseUrl });
 
 /** Asks the service something that needs no session, and closes the connection. */
 export async function withRest<T>(
   context: Context,
-  label: string | (() => string),
+  label: Label,
   work: (rest: RestClient) => PromiseLike<T>,
 ): Promise<T> {
   const { RestClient } = await import('../client/index.js');
@@ -18,7 +18,7 @@ export async function withRest<T>(
 /** The same, for what an organisation's administrators ask. */
 export async function withAdmin<T>(
   context: Context,
-  label: string | (() => string),
+  label: Label,
   work: (admin: AdminClient) => PromiseLike<T>,
 ): Promise<T> {
   const { AdminClient } = await import('../client/index.js');
@@ -27,7 +27,7 @@ export async function withAdmin<T>(
 
 async function ask<C extends RestClient | AdminClient, T>(
   context: Context,
-  label: string | (() => string),
+  label: Label,
   client: C,
   work: (client: C) => PromiseLike<T>,
 ): Promise<T> {

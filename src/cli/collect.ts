@@ -3,6 +3,7 @@ import type { RestClient } from '../client/RestClient.js';
 import { withRest } from './clients.js';
 import type { Context } from './context.js';
 import { count } from './format.js';
+import type { Status } from './statusLine.js';
 
 export interface CollectOptions<P, T> {
   /** What is being listed, in the singular. */
@@ -29,7 +30,15 @@ export async function collect<P, T>(context: Context, options: CollectOptions<P,
   const wanted = limit === 0 ? Infinity : limit;
   let all: number | undefined;
   let fetched = 0;
-  const label = () => `fetching ${unit}s ${fetched}${all === undefined ? '' : `/${Math.min(all, wanted)}`}`;
+  const label = (): string | Status => {
+    if (fetched === 0) return `fetching ${unit}s`;
+    const expected = all === undefined ? undefined : Math.min(all, wanted);
+    return {
+      label: `fetching ${unit}s`,
+      ...(expected === undefined ? {} : { fraction: fetched / expected }),
+      facts: [{ text: `${fetched}${expected === undefined ? '' : `/${expected}`}` }],
+    };
+  };
   const found = await withRest(context, label, (rest) =>
     firstValueFrom(
       fromPages((asked) => page(rest, asked), {

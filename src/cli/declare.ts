@@ -45,6 +45,15 @@ export const integer =
     return value;
   };
 
+/** The port of an option whose value may be left out. */
+export const port = (text: string): number => {
+  if (!/^\d+$/.test(text) || Number(text) > 65_535)
+    throw new InvalidArgumentError(
+      'Expected a port, 0 to 65535. Where the value can be left out, nothing else may follow.',
+    );
+  return Number(text);
+};
+
 /** A number, from `least` on. */
 export const number =
   (least = 0) =>

@@ -4,7 +4,7 @@ export const DEMO_NEXT = `The same code trains a large model on the hosted servi
   tinker-rx local                        # this service, to try your own program against
   tinker-rx auth login                   # or: export TINKER_API_KEY=tml-…  (unset TINKER_BASE_URL)
   tinker-rx model list
-  tinker-rx train chats.jsonl --model Qwen/Qwen3-8B
+  tinker-rx train chats.jsonl --model Qwen/Qwen3-8B --dashboard
 
 In TypeScript the run above is:
 

@@ -4,7 +4,10 @@ import { CliError } from './CliError.js';
 /** What each code of a TinkerError means to somebody at a terminal. */
 const TINKER: Readonly<Record<string, readonly [message: string, advice?: string]>> = {
   not_found: ['Resource not found'],
-  authentication: ['Authentication failed', 'Check your API key: tinker-rx auth status'],
+  authentication: [
+    'Authentication failed',
+    'The service does not take this key; tinker-rx doctor says where it comes from.',
+  ],
   credential: ['No usable credential', 'Log in with: tinker-rx auth login'],
   billing: ['Billing issue', 'Check that billing is set up for your account.'],
   permission_denied: ['Permission denied', "You don't have access to this."],
@@ -52,6 +55,9 @@ export function explain(error: unknown): Explanation {
     const what = typeof path === 'string' ? path : typeof port === 'number' ? `port ${port}` : undefined;
     return { message: what === undefined ? system : `${what}: ${system}`, exitCode: 1 };
   }
+  // `fetch failed` alone says nothing.
+  if (error.message === 'fetch failed' && error.cause instanceof Error)
+    return { message: `Connection failed: ${error.cause.message || 'no answer'}`, exitCode: 1 };
   return { message: error.message, exitCode: 1 };
 }
 

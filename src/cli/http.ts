@@ -11,15 +11,23 @@ export class Http {
   close(): Promise<void> {
     return this.#agent.close();
   }
+
+  /** Ends what is under way, too. */
+  destroy(): Promise<void> {
+    return this.#agent.destroy();
+  }
 }
 
 /** Runs work with HTTP, and closes its connections. */
 export async function withHttp<T>(work: (http: Http) => Promise<T>): Promise<T> {
   const http = new Http();
   try {
-    return await work(http);
-  } finally {
+    const result = await work(http);
     await http.close();
+    return result;
+  } catch (error) {
+    await http.destroy();
+    throw error;
   }
 }
 

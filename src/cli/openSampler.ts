@@ -1,6 +1,7 @@
 import type { Renderer } from '../chat/renderers/Renderer.js';
 import type { SamplingClient, ServiceClient } from '../client/index.js';
 import type { Context } from './context.js';
+import { loadRenderer } from './loadRenderer.js';
 import { waitFor } from './waitFor.js';
 
 /** A sampler of a base model or a checkpoint, and how to speak to it. */
@@ -12,6 +13,5 @@ export async function openSampler(
   const source = model.startsWith('tinker://') ? { modelPath: model } : { baseModel: model };
   const { events$ } = service;
   const sampler = await waitFor(context, `opening ${model}`, service.createSamplingClient(source), events$);
-  const renderer = await waitFor(context, 'loading the tokenizer', sampler.getRenderer(name), events$);
-  return { sampler, renderer };
+  return { sampler, renderer: await loadRenderer(context, () => sampler.getRenderer(name), events$) };
 }

@@ -19,7 +19,7 @@ export function buildProgram(declaration: Declaration): Command {
   const program = new Command('tinker-rx')
     .description('Train and sample language models through the Tinker API.')
     .helpOption('-h, --help', 'show help')
-    .helpCommand(false)
+    .helpCommand('help [command]', 'show help for a command')
     .addOption(new Option('-f, --format <format>', 'output format').choices(['table', 'json']).default('table'))
     .option('--base-url <url>', 'the service to talk to (default: TINKER_BASE_URL, or the hosted service)')
     .showSuggestionAfterError()
@@ -50,7 +50,8 @@ export async function runCli(args: readonly string[], surroundings: Surroundings
   let exitCode = 0;
   const program = buildProgram({ surroundings, finish: (code) => (exitCode = code) });
   try {
-    await program.parseAsync(args, { from: 'user' });
+    const asked = args.length === 1 && ['--version', '-V'].includes(args[0]!) ? ['version'] : args;
+    await program.parseAsync(asked, { from: 'user' });
     return exitCode;
   } catch (error) {
     // Commander has told the user already; a command that was written wrongly ends with 2, as elsewhere.

@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import { createReadStream, statSync, type ReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { type Observable, of } from 'rxjs';
@@ -21,15 +21,29 @@ export interface PromptOptions {
   readonly system?: string;
 }
 
+export interface PromptSource {
+  readonly prompts: Observable<Prompt>;
+  /** How much of a file has been read, from 0 to 1; undefined where there is none, or where that is not known. */
+  readonly share: () => number | undefined;
+}
+
 /** Prompts from the command line, a file, or standard input, read as demand allows. */
-export function readPrompts({ stdin }: Context, options: PromptOptions): Observable<Prompt> {
+export function readPrompts({ stdin }: Context, options: PromptOptions): PromptSource {
   const { words, file, whole = false } = options;
   if (words.length > 0 && file !== undefined) throw new CliError('Give a prompt or --file, not both', { exitCode: 2 });
-  if (words.length > 0) return of({ ...textPrompt(words.join(' '), options), alone: true });
+  if (words.length > 0)
+    return { prompts: of({ ...textPrompt(words.join(' '), options), alone: true }), share: () => undefined };
   if (file === undefined && stdin.isTTY === true)
     throw new CliError('No prompt', { details: 'Give one, or --file, or pipe prompts in.', exitCode: 2 });
-  const input = file === undefined || file === '-' ? stdin : createReadStream(file);
-  return fromRowBatches(() => (whole ? wholePrompt(input, options) : linePrompts(input, options)));
+  const isFile = file !== undefined && file !== '-';
+  // Looked at before the service is: who misspelt a name need not wait for a model.
+  const totalBytes = isFile ? statSync(file).size : 0;
+  let stream: ReadStream | undefined;
+  const open = () => (isFile ? (stream = createReadStream(file)) : stdin);
+  return {
+    prompts: fromRowBatches(() => (whole ? wholePrompt(open(), options) : linePrompts(open(), options))),
+    share: () => (stream === undefined || totalBytes === 0 ? undefined : stream.bytesRead / totalBytes),
+  };
 }
 
 async function* wholePrompt(input: Readable, options: PromptOptions): AsyncGenerator<readonly Prompt[]> {

@@ -3,33 +3,44 @@ import type { TinkerEvent } from '../client/events.js';
 import { waitingFor } from '../sinks/internal/waitingFor.js';
 import { CliError } from './CliError.js';
 import { INTERRUPTED, type Context } from './context.js';
+import { StatusLine, type Status } from './statusLine.js';
 
 /** So many tries without a connection: somebody at a terminal would rather be told than wait five minutes. */
 const TRIES = 4;
+/** What is done sooner needs no progress. */
+const SHOW_AFTER_MS = 1000;
+const TICK_MS = 100;
 
 const BILLING = 'Check that billing is set up for your account.';
+const SPINNER = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
+
+/** What is being waited for: words, or how far it is; undefined where something else shows that already. */
+export type Label = string | (() => string | Status | undefined);
 
 /**
- * Awaits work, and shows on a terminal that and what it is waiting for once that takes longer than a second. Fails
- * on Ctrl-C, and, unless it is `patient`, when the service cannot be reached in four tries or wants to be paid.
+ * Awaits work, and shows that and what it is waiting for once that takes longer than a second: on one line of a
+ * terminal, or with a line of text every ten seconds elsewhere. Fails on Ctrl-C, and, unless it is `patient`, when the
+ * service cannot be reached in four tries or wants to be paid.
  */
 export async function waitFor<T>(
-  { stderr, now, interrupted$ }: Pick<Context, 'stderr' | 'now' | 'interrupted$'>,
-  label: string | (() => string),
+  context: Pick<Context, 'stderr' | 'now' | 'interrupted$'>,
+  label: Label,
   work: PromiseLike<T>,
   events$: Observable<TinkerEvent> = EMPTY,
   { patient = false }: { readonly patient?: boolean } = {},
 ): Promise<T> {
+  const { now, interrupted$ } = context;
   const startedMs = now();
+  const line = new StatusLine(context);
   let waiting: string | undefined;
-  let drawn = false;
   const timer = setInterval(() => {
-    if (stderr.isTTY !== true) return;
-    drawn = true;
-    const what = typeof label === 'string' ? label : label();
-    const line = [`${what} … ${Math.round((now() - startedMs) / 1000)} s`, ...(waiting === undefined ? [] : [waiting])];
-    stderr.write(`\r${line.join('  ').slice(0, (stderr.columns ?? 80) - 1)}\u001b[K`);
-  }, 1000);
+    const elapsedMs = now() - startedMs;
+    if (elapsedMs < SHOW_AFTER_MS) return;
+    const told = typeof label === 'string' ? label : label();
+    if (told === undefined) return line.clear();
+    const status = typeof told === 'string' ? spinning(context, told, elapsedMs) : told;
+    line.show(waiting === undefined ? status : { ...status, facts: [...(status.facts ?? []), { text: waiting }] });
+  }, TICK_MS);
   const watching = new Subscription();
   try {
     return await new Promise<T>((resolve, reject) => {
@@ -49,6 +60,12 @@ export async function waitFor<T>(
   } finally {
     clearInterval(timer);
     watching.unsubscribe();
-    if (drawn) stderr.write('\r\u001b[K');
+    line.clear();
   }
+}
+
+/** Words and the time so far; on a terminal with a sign that turns, since nothing else moves. */
+function spinning({ stderr }: Pick<Context, 'stderr'>, words: string, elapsedMs: number): Status {
+  const sign = stderr.isTTY === true ? `${SPINNER[Math.floor(elapsedMs / TICK_MS) % SPINNER.length]} ` : '';
+  return { label: `${sign}${words} … ${Math.floor(elapsedMs / 1000)} s` };
 }

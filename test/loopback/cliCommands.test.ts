@@ -1,5 +1,7 @@
 /** Commands in this process, against the embedded service over real sockets; what they print is kept in golden/cli. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -243,6 +245,9 @@ describe('checkpoint', () => {
     const no = await ok(['checkpoint', 'delete', path], { input: 'n\n' });
     expect(no.stdout).toBe('Deletion cancelled.\n');
     expect(no.stderr).toContain(`  - ${path}\n`);
+    const nobody = await run(['checkpoint', 'delete', path]);
+    expect({ code: nobody.code, stdout: nobody.stdout }).toStrictEqual({ code: 1, stdout: '' });
+    expect(nobody.stderr).toContain('Error: No answer\nUse --yes to go on without being asked.');
     expect((await ok(['checkpoint', 'delete', path], { input: 'y\n' })).stdout).toBe('Deleted 1 checkpoint(s)\n');
     const half = await run(['checkpoint', 'delete', path, path.replace('000010', '000020'), '-y', '-f', 'json']);
     expect(half.code).toBe(1);
@@ -309,10 +314,15 @@ describe('doctor', () => {
     );
   });
   it.each([
-    [{ TINKER_API_KEY: 'tml-wrong' }, /✗ Access +Authentication failed/],
+    [{ TINKER_API_KEY: 'tml-wrong' }, /✗ Access +Authentication failed\n +The service on this machine has another key/],
+    [{ TINKER_API_KEY: 'tml-with space' }, /✗ Key +TINKER_API_KEY holds white space/],
     [{ TINKER_API_KEY: 'sk-123' }, /✗ Key +TINKER_API_KEY does not begin with 'tml-'/],
     [{ TINKER_API_KEY: '' }, /✗ Key +none\n +Log in with tinker-rx auth login/],
-    [{ TINKER_BASE_URL: 'http://127.0.0.1:64999' }, /✗ Health +.*ECONNREFUSED/],
+    [
+      { TINKER_BASE_URL: 'http://127.0.0.1:64999' },
+      /✗ Health +.*ECONNREFUSED.*\n +Nobody listens there: start .* tinker-rx local/,
+    ],
+    [{ TINKER_BASE_URL: 'http://nowhere.invalid' }, /✗ Health +.*\n +There is no host of this name/],
     [{ TINKER_BASE_URL: 'nonsense' }, /✗ URL +the base URL is not a URL/],
   ])('says what is wrong with %j, and ends with 1', async (environment, message) => {
     for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
@@ -323,5 +333,27 @@ describe('doctor', () => {
     expect(code).toBe(1);
     if ('TINKER_API_KEY' in environment && environment.TINKER_API_KEY !== '')
       expect(stdout).not.toContain(environment.TINKER_API_KEY);
+  });
+
+  it('knows a service from a web page, an ill service and an address with too much on it', async () => {
+    let answer: (response: ServerResponse) => void = () => {};
+    const server = createServer((_, response) => answer(response));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const ask = async (path: string, reply: (response: ServerResponse) => void) => {
+      answer = reply;
+      const { code, stdout } = await run(['doctor', '--base-url', `${url}${path}`]);
+      expect(code).toBe(1);
+      return stdout;
+    };
+    expect(await ask('', (response) => response.end('<html>'))).toMatch(
+      /✗ Health +answers, but not as a Tinker service/,
+    );
+    const status = (code: number) => (response: ServerResponse) => response.writeHead(code).end();
+    expect(await ask('', status(404))).toMatch(/✗ Health +HTTP 404\n +Somebody answers there, but it is no Tinker/);
+    expect(await ask('', status(503))).toMatch(/✗ Health +HTTP 503\n +Somebody answers there, but is ill/);
+    expect(await ask('/api/v1', status(404))).toMatch(/✗ Health +HTTP 404\n +Leave \/api\/v1 out/);
+    await new Promise((resolve) => server.close(resolve));
+    expect((await run(['doctor', '--base-url', `${local.url}/api/v1`])).stdout).toContain('Leave /api/v1 out');
   });
 });

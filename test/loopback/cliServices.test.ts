@@ -37,6 +37,7 @@ describe('demo', () => {
     const { code, stdout, stderr } = await run(['demo', '--steps', '25']);
     expect(code).toBe(0);
     expect(performance.now() - begun).toBeLessThan(60_000);
+    expect(stdout).toMatch(/^Watch the run in a browser: http/m);
     const [before, after] = stdout.split('After training:');
     expect(before).toContain('What is the capital of France?');
     expect(after).toContain('What is the capital of France? → "Paris"');
@@ -50,11 +51,57 @@ describe('demo', () => {
     vi.stubEnv('TMPDIR', folder);
     const { ended, until, interrupt, written } = start(['demo', '--steps', '100000']);
     await until(/Training on 20 questions/);
-    expect(readdirSync(folder)).toHaveLength(1);
+    // The data of the service, and the log.
+    expect(readdirSync(folder)).toHaveLength(2);
     interrupt();
     expect(await ended).toBe(130);
     expect(written.stderr).toContain('start over with: tinker-rx demo');
     expect(readdirSync(folder)).toStrictEqual([]);
+  });
+
+  it('stops at once also before it trains', async () => {
+    vi.stubEnv('TMPDIR', folder);
+    const { ended, until, interrupt, written } = start(['demo', '--steps', '100000']);
+    await until(/Watch the run/);
+    interrupt();
+    expect(await ended).toBe(130);
+    expect(written.stdout).not.toContain('After training');
+    expect(readdirSync(folder)).toStrictEqual([]);
+  });
+
+  it(
+    'names a dashboard that is live during the run, and how to see the run afterwards',
+    { timeout: 60_000 },
+    async () => {
+      vi.stubEnv('TMPDIR', folder);
+      const { ended, until, written } = start(['demo', '--steps', '8']);
+      await until(/Watch the run in a browser: /);
+      const [, url] = /browser: (http:\/\/127\.0\.0\.1:\d+\/\?token=\S+)/.exec(written.stdout)!;
+      expect((await fetch(url!)).status).toBe(200);
+      expect(await ended).toBe(0);
+      await expect(fetch(url!)).rejects.toThrow();
+      const [, log] = /See the run again in a browser: tinker-rx dashboard --log (\S+)/.exec(written.stdout)!;
+      expect(readFileSync(join(log!, 'metrics.jsonl'), 'utf8').trim().split('\n')).toHaveLength(8);
+      expect(readdirSync(folder)).toStrictEqual([log!.slice(folder.length + 1)]);
+
+      const again = start(['dashboard', '--log', log!]);
+      await again.until(/Ctrl-C ends it/);
+      expect((await fetch(again.written.stdout.trim())).status).toBe(200);
+      again.interrupt();
+      expect(await again.ended).toBe(0);
+    },
+  );
+
+  it('keeps the dashboard open until Ctrl-C if asked to', { timeout: 60_000 }, async () => {
+    const log = join(folder, 'log');
+    const { ended, until, interrupt, written } = start(['demo', '--steps', '2', '--dashboard', '--log', log]);
+    await until(/stays open at \S+ until Ctrl-C/);
+    const [, url] = /stays open at (\S+)/.exec(written.stderr)!;
+    expect((await fetch(url!)).status).toBe(200);
+    interrupt();
+    expect(await ended).toBe(0);
+    await expect(fetch(url!)).rejects.toThrow();
+    expect(readdirSync(log)).toContain('metrics.jsonl');
   });
 
   it('ships the data of the example', () => {

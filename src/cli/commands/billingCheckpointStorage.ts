@@ -2,6 +2,7 @@ import { CheckpointStorageUsageResponse } from '../../wire/admin.js';
 import { withAdmin } from '../clients.js';
 import type { Context } from '../context.js';
 import { cellText, columnsOf, writeCsv, type Row } from '../csv.js';
+import { storageJson } from '../jsonForm.js';
 import { printTable } from '../print.js';
 
 export default async function billingCheckpointStorage(
@@ -11,11 +12,12 @@ export default async function billingCheckpointStorage(
   const answer = await withAdmin(context, 'asking for storage', (admin) =>
     admin.getCurrentCheckpointStorageUsage(projectId === undefined ? {} : { projectId }),
   );
-  const { data } = CheckpointStorageUsageResponse.encode(answer) as { readonly data: readonly Row[] };
+  const encoded = CheckpointStorageUsageResponse.encode(answer) as { readonly data: readonly Row[] };
+  const data = encoded.data.map(storageJson);
   const rate = answer.effectiveRateUsdPerGigabyteMonth ?? null;
   const rows = data.map((row): Row => ({ effective_rate_usd_per_gigabyte_month: rate, ...row }));
   if (csv !== undefined) return writeCsv(context, rows, csv);
-  const columns = columnsOf(rows);
+  const columns = columnsOf(rows).filter((column) => rows.some((row) => cellText(row[column]) !== ''));
   printTable(
     context,
     {

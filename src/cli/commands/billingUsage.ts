@@ -2,6 +2,7 @@ import { BillingUsageResponse } from '../../wire/admin.js';
 import { withAdmin } from '../clients.js';
 import type { Context } from '../context.js';
 import { cellText, columnsOf, writeCsv, type Row } from '../csv.js';
+import { usageJson } from '../jsonForm.js';
 import { printTable } from '../print.js';
 
 export interface BillingUsageCommandOptions {
@@ -27,7 +28,8 @@ export default async function billingUsage(
     admin.getBillingUsage({ startingOn, endingBefore }),
   );
   const json = BillingUsageResponse.encode(answer) as { readonly data: readonly Row[] };
-  const rows = json.data.map(({ event_info, ...row }): Row => ({ ...row, ...(event_info as Row) }));
+  const data = json.data.map(usageJson);
+  const rows = data.map(({ event_info, ...row }): Row => ({ ...row, ...(event_info as Row) }));
   if (sessionsCsv !== undefined) {
     const sessions = Object.entries(answer.sessions).map(([id, { userMetadata }]) => ({
       session_id: id,
@@ -37,7 +39,7 @@ export default async function billingUsage(
   }
   if (csv !== undefined) await writeCsv(context, rows, csv);
   if (csv !== undefined || sessionsCsv !== undefined) return;
-  const columns = columnsOf(rows);
+  const columns = columnsOf(rows).filter((column) => rows.some((row) => cell(row, column) !== ''));
   printTable(
     context,
     {
@@ -45,9 +47,14 @@ export default async function billingUsage(
       columns,
       rows: rows.map((row) => columns.map((column) => cell(row, column))),
     },
-    () => ({ cost_data_through: null, ...json }),
+    () => ({ cost_data_through: null, ...json, data, sessions: sessionsJson(answer) }),
   );
 }
+
+const sessionsJson = ({ sessions }: BillingUsageResponse): object =>
+  Object.fromEntries(
+    Object.entries(sessions).map(([id, { userMetadata = null }]) => [id, { user_metadata: userMetadata }]),
+  );
 
 function cell(row: Row, column: string): string {
   const value = row[column];

@@ -2,15 +2,16 @@ import { createInterface, type Interface } from 'node:readline';
 import { merge, Subject } from 'rxjs';
 import type { Message } from '../../chat/renderers/Message.js';
 import type { Renderer } from '../../chat/renderers/Renderer.js';
-import type { SamplingClient } from '../../client/index.js';
+import type { SamplingClient, ServiceClient } from '../../client/index.js';
 import { ask } from '../ask.js';
 import { CliError } from '../CliError.js';
 import { withService } from '../clients.js';
 import { INTERRUPTED, note, type Context } from '../context.js';
 import { explain } from '../explain.js';
+import { count } from '../format.js';
 import { openSampler } from '../openSampler.js';
 import { styleFor } from '../style.js';
-import { safeText } from '../textWidth.js';
+import { safeText } from '../../sinks/internal/textWidth.js';
 import { waitFor } from '../waitFor.js';
 
 export interface ChatOptions {
@@ -28,8 +29,8 @@ const HELP = `/reset          forget the conversation
 Ctrl-C          cancel the reply; without one under way, end`;
 
 /** Talks to a model, line by line; lines may also be piped in. */
-export default async function chat(context: Context, options: ChatOptions): Promise<void> {
-  await withService(context, async (service) => {
+export default async function chat(context: Context, options: ChatOptions): Promise<number> {
+  return withService(context, async (service) => {
     const { sampler, renderer } = await openSampler(context, service, options);
     const terminal = context.stdin.isTTY === true;
     const lines = createInterface({
@@ -43,8 +44,17 @@ export default async function chat(context: Context, options: ChatOptions): Prom
         : {}),
     });
     if (terminal) note(context, `Talking to ${options.model}. /help shows what there is to say; Ctrl-D ends.`);
-    await new Conversation(context, options, sampler, renderer, lines).run();
+    const failures = await new Conversation(context, options, { service, sampler, renderer }, lines).run();
+    // Who sits at the terminal has seen it; a script has to be told.
+    return terminal || failures === 0 ? 0 : 1;
   });
+}
+
+/** Whom one talks to. */
+interface Model {
+  readonly service: ServiceClient;
+  readonly sampler: SamplingClient;
+  readonly renderer: Renderer;
 }
 
 class Conversation {
@@ -52,12 +62,12 @@ class Conversation {
   #messages: Message[];
   #system: string | undefined;
   #answering = false;
+  #failures = 0;
 
   constructor(
     context: Context,
     readonly options: ChatOptions,
-    readonly sampler: SamplingClient,
-    readonly renderer: Renderer,
+    readonly model: Model,
     readonly lines: Interface,
   ) {
     // On a terminal the line editor takes Ctrl-C for itself.
@@ -68,7 +78,8 @@ class Conversation {
     this.#messages = this.#start();
   }
 
-  async run(): Promise<void> {
+  /** Talks until the end of the input; gives how many lines got no answer. */
+  async run(): Promise<number> {
     const listening = this.#context.interrupted$.subscribe(() => {
       if (!this.#answering) this.lines.close();
     });
@@ -82,7 +93,16 @@ class Conversation {
     }
     this.lines.close();
     listening.unsubscribe();
-    if (this.#context.stdin.isTTY === true) note(this.#context, '');
+    if (this.#terminal) note(this.#context, '');
+    return this.#failures;
+  }
+
+  get #terminal(): boolean {
+    return this.#context.stdin.isTTY === true;
+  }
+
+  #dim(text: string): string {
+    return styleFor(this.#context.stderr).dim(text);
   }
 
   #start(): Message[] {
@@ -100,21 +120,32 @@ class Conversation {
   async #answer(text: string): Promise<void> {
     const { maxTokens, temperature, topP } = this.options;
     const messages: Message[] = [...this.#messages, { role: 'user', content: text }];
+    const { service, sampler, renderer } = this.model;
     this.#answering = true;
+    const startedMs = this.#context.now();
     try {
-      const reply = ask(this.sampler, this.renderer, messages, { maxTokens, temperature, topP });
-      const { sequences } = await waitFor(this.#context, 'thinking', reply).catch((error: unknown) => {
+      const reply = ask(sampler, renderer, messages, { maxTokens, temperature, topP });
+      // The service hands out a reply when it is whole; until then there is only the time to show, and what it waits for.
+      const { sequences } = await waitFor(this.#context, 'thinking', reply, service.events$).catch((error: unknown) => {
         reply.cancel();
         throw error;
       });
-      const { message, thinking, text: said } = this.renderer.parse(sequences[0]?.tokens ?? []);
+      const tokens = sequences[0]?.tokens ?? [];
+      const { message, thinking, text: said } = renderer.parse(tokens);
       this.#messages = [...messages, message];
       this.#print(said, thinking);
-      if (sequences[0]?.stopReason === 'length') note(this.#context, `(cut off after ${maxTokens} tokens)`);
+      const seconds = (this.#context.now() - startedMs) / 1000;
+      if (this.#terminal) note(this.#context, this.#dim(`(${count(tokens.length, 'token')}, ${seconds.toFixed(1)} s)`));
+      if (sequences[0]?.stopReason === 'length')
+        note(this.#context, `(cut off after ${count(maxTokens, 'token')}; --max-tokens allows more)`);
     } catch (error) {
       // The conversation goes on as if the line had not been said.
       const interrupted = error instanceof CliError && error.exitCode === INTERRUPTED;
-      note(this.#context, interrupted ? '(cancelled)' : `Error: ${explain(error).message}`);
+      if (interrupted) return note(this.#context, '(cancelled)');
+      this.#failures++;
+      const { message, details } = explain(error);
+      note(this.#context, `${styleFor(this.#context.stderr).red('Error:')} ${message}`);
+      if (details !== undefined) note(this.#context, details);
     } finally {
       this.#answering = false;
     }

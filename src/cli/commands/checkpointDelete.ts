@@ -106,7 +106,11 @@ async function deleteAll(context: Context, paths: readonly string[]): Promise<nu
   let done = 0;
   const outcomes = await withRest(
     context,
-    () => `deleting checkpoints ${done}/${paths.length}`,
+    () => ({
+      label: 'deleting checkpoints',
+      fraction: done / paths.length,
+      facts: [{ text: `${done}/${paths.length}` }],
+    }),
     (rest) =>
       lastValueFrom(
         from(paths).pipe(

@@ -1,8 +1,8 @@
-import { Checkpoint } from '../../wire/rest.js';
 import { checkpointPath, findCheckpoint } from '../checkpointPaths.js';
 import { withRest } from '../clients.js';
 import type { Context } from '../context.js';
 import { loraStatus, size, when, yesNo } from '../format.js';
+import { checkpointJson } from '../jsonForm.js';
 import { printProperties } from '../print.js';
 
 export default async function checkpointInfo(context: Context, _: object, path: string): Promise<void> {
@@ -24,6 +24,6 @@ export default async function checkpointInfo(context: Context, _: object, path: 
       ['Training Run ID', trainingRunId],
       ['LoRA', loraStatus(run)],
     ],
-    () => ({ ...Checkpoint.encode(checkpoint), is_lora: run.isLora, lora_rank: run.loraRank ?? null }),
+    () => ({ ...checkpointJson(checkpoint), is_lora: run.isLora, lora_rank: run.loraRank ?? null }),
   );
 }

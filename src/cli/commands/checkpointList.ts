@@ -1,8 +1,9 @@
-import { Checkpoint } from '../../wire/rest.js';
+import type { Checkpoint } from '../../wire/rest.js';
 import { withRest } from '../clients.js';
 import { collect, listTitle, type Collected } from '../collect.js';
 import type { Context } from '../context.js';
 import { size, when, yesNo } from '../format.js';
+import { checkpointJson } from '../jsonForm.js';
 import { printTable } from '../print.js';
 
 export default async function checkpointList(
@@ -29,7 +30,7 @@ export default async function checkpointList(
     },
     () => ({
       ...(runId === undefined ? {} : { run_id: runId }),
-      checkpoints: found.items.map((checkpoint) => Checkpoint.encode(checkpoint)),
+      checkpoints: found.items.map(checkpointJson),
     }),
   );
 }

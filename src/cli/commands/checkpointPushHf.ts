@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import type { WeightsInfoResponse } from '../../wire/weights.js';
-import { byteBar } from '../byteBar.js';
+import { byteBar, type ByteBar } from '../byteBar.js';
 import { CliError } from '../CliError.js';
 import { withRest } from '../clients.js';
 import type { Context } from '../context.js';
@@ -15,6 +15,7 @@ import { matchesGlob } from '../hub/matchesGlob.js';
 import { modelCard } from '../hub/modelCard.js';
 import { withHttp } from '../http.js';
 import { printProperties } from '../print.js';
+import { waitFor } from '../waitFor.js';
 
 export interface PushHfOptions {
   readonly repo?: string;
@@ -36,7 +37,7 @@ export default async function checkpointPushHf(context: Context, options: PushHf
   const folder = await mkdtemp(join(tmpdir(), 'tinker-rx-push-'));
   try {
     const { id, revision, url } = await withHttp(async (http) => {
-      const user = await HubRepository.whoami(http, token, endpoint);
+      const user = await waitFor(context, 'asking the hub', HubRepository.whoami(http, token, endpoint));
       const name = options.repo ?? safeName(`tinker-${info.baseModel.split('/').at(-1)}-${trainingRunId}`);
       const id = name.includes('/') ? name : `${user}/${name}`;
       const revision = options.revision ?? (options.repo === undefined ? safeName(checkpointId) : 'main');
@@ -99,26 +100,30 @@ async function push(
   path: string,
   options: PushHfOptions,
 ): Promise<string> {
-  await repository.create(options.public !== true);
-  if (revision !== 'main') await repository.createBranch(revision);
-  const there = /tinker:\/\/[^\s`]+/.exec((await repository.readText('README.md', revision)) ?? '')?.[0];
-  if (there !== undefined && there !== path)
-    throw new CliError('The repository holds a different Tinker checkpoint', {
-      details: `Found ${there}, expected ${path}.`,
+  const bars = new Map<string, ByteBar>();
+  const work = async () => {
+    await repository.create(options.public !== true);
+    if (revision !== 'main') await repository.createBranch(revision);
+    const there = /tinker:\/\/[^\s`]+/.exec((await repository.readText('README.md', revision)) ?? '')?.[0];
+    if (there !== undefined && there !== path)
+      throw new CliError('The repository holds a different Tinker checkpoint', {
+        details: `Found ${there}, expected ${path}.`,
+      });
+    return repository.commit(await chosenFiles(folder, options), {
+      revision,
+      message: options.commitMessage ?? `Upload ${path}`,
+      createPr: options.createPr === true,
+      onUpload: (name, bytes, totalBytes) => {
+        const bar = bars.get(name) ?? byteBar(context, name);
+        bars.set(name, bar);
+        bar.update(bytes, totalBytes);
+        if (bytes < totalBytes) return;
+        bar.end();
+        bars.delete(name);
+      },
     });
-  const bars = new Map<string, ReturnType<typeof byteBar>>();
-  const url = await repository.commit(await chosenFiles(folder, options), {
-    revision,
-    message: options.commitMessage ?? `Upload ${path}`,
-    createPr: options.createPr === true,
-    onUpload: (name, bytes, totalBytes) => {
-      const bar = bars.get(name) ?? byteBar(context, name);
-      bars.set(name, bar);
-      bar.update(bytes, totalBytes);
-      if (bytes === totalBytes) bar.end();
-    },
-  });
-  return url;
+  };
+  return waitFor(context, () => (bars.size > 0 ? undefined : `uploading to ${repository.id}`), work());
 }
 
 async function chosenFiles(

@@ -5,7 +5,7 @@ import { checkAccess, checkAddress } from '../doctor/checkService.js';
 import { withHttp } from '../http.js';
 import { printJson } from '../print.js';
 import { styleFor } from '../style.js';
-import { oneLine, padEnd } from '../textWidth.js';
+import { oneLine, padEnd } from '../../sinks/internal/textWidth.js';
 import { waitFor } from '../waitFor.js';
 
 /** Looks at everything that has to be right, in the order in which it matters. Ends with 1 where something is wrong. */

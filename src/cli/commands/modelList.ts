@@ -1,8 +1,8 @@
-import { SupportedModel } from '../../wire/session.js';
 import { CliError } from '../CliError.js';
 import { openService } from '../clients.js';
 import type { Context } from '../context.js';
 import { orMissing, yesNo } from '../format.js';
+import { modelJson } from '../jsonForm.js';
 import { printTable } from '../print.js';
 import { waitFor } from '../waitFor.js';
 
@@ -28,6 +28,6 @@ export default async function modelList(context: Context, _: object, substring?:
         flag(sampleable),
       ]),
     },
-    () => ({ models: models.map((model) => SupportedModel.encode(model)) }),
+    () => ({ models: models.map(modelJson) }),
   );
 }

@@ -1,7 +1,8 @@
-import { TrainingRun, type Checkpoint } from '../../wire/rest.js';
+import type { Checkpoint } from '../../wire/rest.js';
 import { withRest } from '../clients.js';
 import type { Context } from '../context.js';
 import { loraStatus, when } from '../format.js';
+import { runJson } from '../jsonForm.js';
 import { printProperties } from '../print.js';
 
 export default async function runInfo(context: Context, _: object, runId: string): Promise<void> {
@@ -29,6 +30,6 @@ export default async function runInfo(context: Context, _: object, runId: string
       ...(metadata.length === 0 ? [] : [['Metadata', ''] as const]),
       ...metadata.map(([key, value]) => [`  - ${key}`, value] as const),
     ],
-    () => TrainingRun.encode(run),
+    () => runJson(run),
   );
 }

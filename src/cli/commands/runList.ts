@@ -1,7 +1,7 @@
-import { TrainingRun } from '../../wire/rest.js';
 import { CliError } from '../CliError.js';
 import { collect, listTitle } from '../collect.js';
 import type { Context } from '../context.js';
+import { runJson } from '../jsonForm.js';
 import { printTable } from '../print.js';
 import { DEFAULT_RUN_COLUMNS, RUN_COLUMNS } from '../runColumns.js';
 
@@ -33,6 +33,6 @@ export default async function runList(
       columns: shown.map(({ header }) => header),
       rows: runs.items.map((run) => shown.map(({ cell }) => cell(run, nowMs))),
     },
-    () => ({ runs: runs.items.map((run) => TrainingRun.encode(run)) }),
+    () => ({ runs: runs.items.map(runJson) }),
   );
 }

@@ -11,8 +11,9 @@ import { withService } from '../clients.js';
 import { explain } from '../explain.js';
 import { count } from '../format.js';
 import { readPrompts, type Prompt } from '../readPrompts.js';
+import { SampleTally } from '../SampleTally.js';
 import { styleFor } from '../style.js';
-import { safeText } from '../textWidth.js';
+import { safeText } from '../../sinks/internal/textWidth.js';
 import { waitFor } from '../waitFor.js';
 
 export interface SampleCommandOptions {
@@ -43,14 +44,14 @@ export default async function sample(
   words: readonly string[],
 ): Promise<number> {
   let interrupted = false;
-  let failures = 0;
-  let finished = 0;
-  const prompts = readPrompts(context, { ...options, words });
+  const tally = new SampleTally(context.now);
+  const { prompts, share } = readPrompts(context, { ...options, words });
   await withService(context, async (service) => {
     const { sampleFrom } = await import('../../operators/index.js');
     const { sampler, renderer } = await openSampler(context, service, options);
     const results = prompts.pipe(
       map((prompt, index): Asked => ({ ...prompt, index })),
+      tap({ next: () => tally.asked++, complete: () => (tally.allAsked = true) }),
       sampleFrom(sampler, {
         request: (asked: Asked) => requestFor(asked, options, renderer),
         concurrency: options.concurrency,
@@ -58,10 +59,10 @@ export default async function sample(
       }),
       tap((result) => {
         if (isLeft(result)) {
-          failures++;
+          tally.failed++;
           note(context, `Error: prompt ${result.left.item.index + 1}: ${explain(result.left.error).message}`);
         } else {
-          finished++;
+          tally.finish(result.right.response);
           print(context, options, renderer, result.right.item, result.right.response);
         }
       }),
@@ -70,14 +71,14 @@ export default async function sample(
     // The stream itself listens for Ctrl-C: what is under way is cancelled, not failed.
     const quiet = { ...context, interrupted$: NEVER };
     const done = lastValueFrom(results, { defaultValue: undefined });
-    await waitFor(quiet, () => `sampling: ${count(finished, 'prompt')} done`, done, service.events$, { patient: true });
+    await waitFor(quiet, () => tally.status(share()), done, service.events$, { patient: true });
     if (interrupted) await service.destroy();
   });
   if (interrupted) {
-    note(context, `Interrupted after ${finished} of the prompts; the others were cancelled.`);
+    note(context, `Interrupted after ${count(tally.finished, 'prompt')}; the others were cancelled.`);
     return INTERRUPTED;
   }
-  return failures > 0 ? 1 : 0;
+  return tally.failed > 0 ? 1 : 0;
 }
 
 function requestFor(

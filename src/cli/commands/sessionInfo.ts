@@ -1,6 +1,6 @@
-import { GetSessionResponse } from '../../wire/rest.js';
 import { withRest } from '../clients.js';
 import type { Context } from '../context.js';
+import { sessionJson } from '../jsonForm.js';
 import { printProperties } from '../print.js';
 
 export default async function sessionInfo(context: Context, _: object, sessionId: string): Promise<void> {
@@ -16,6 +16,6 @@ export default async function sessionInfo(context: Context, _: object, sessionId
       ...several('Samplers', session.samplerIds),
       ...Object.entries(session.userMetadata ?? {}).map(([key, value]) => [`Metadata ${key}`, value] as const),
     ],
-    () => ({ session_id: sessionId, ...GetSessionResponse.encode(session) }),
+    () => ({ session_id: sessionId, ...sessionJson(session) }),
   );
 }

@@ -1,10 +1,11 @@
 import { firstValueFrom, take, toArray } from 'rxjs';
 import type { SessionSearch } from '../../client/RestClient.js';
-import { SessionSummary, type SessionSearchCursor, type SessionSearchResponse } from '../../wire/rest.js';
+import type { SessionSearchCursor, SessionSearchResponse, SessionSummary } from '../../wire/rest.js';
 import { withRest } from '../clients.js';
 import { listTitle } from '../collect.js';
 import type { Context } from '../context.js';
 import { when } from '../format.js';
+import { summaryJson } from '../jsonForm.js';
 import { printTable } from '../print.js';
 
 export interface SessionSearchOptions {
@@ -50,7 +51,7 @@ export default async function sessionSearch(context: Context, options: SessionSe
         session.projectId,
       ]),
     },
-    () => ({ sessions: items.map((session) => SessionSummary.encode(session)) }),
+    () => ({ sessions: items.map(summaryJson) }),
   );
 }
 

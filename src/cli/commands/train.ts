@@ -1,13 +1,15 @@
-import { basename } from 'node:path';
-import { identity, lastValueFrom, ReplaySubject, takeUntil, firstValueFrom, tap } from 'rxjs';
+import { basename, relative } from 'node:path';
+import { identity, lastValueFrom, ReplaySubject, Subject, takeUntil, firstValueFrom, tap } from 'rxjs';
 import type { ServiceClient, TrainingClient } from '../../client/index.js';
 import type { Dashboard } from '../../dashboard/index.js';
 import type { Step } from '../../operators/step.js';
 import type { Checkpoint } from '../../operators/trainingBatch.js';
 import type { ResumePoint } from '../../sources/resumeFrom.js';
+import type { SourceEvent } from '../../sources/index.js';
 import { withService } from '../clients.js';
 import { INTERRUPTED, note, type Context } from '../context.js';
 import { count, shellWord } from '../format.js';
+import { loadRenderer } from '../loadRenderer.js';
 import { printProperties } from '../print.js';
 import { countExamples } from '../train/countExamples.js';
 import { learningRateFor } from '../train/learningRateFor.js';
@@ -52,12 +54,7 @@ async function runSteps(
 ): Promise<Outcome> {
   const { config, folder } = plan;
   const trainer = await waitFor(context, 'opening the model', openTrainer(service, config, resume), service.events$);
-  const renderer = await waitFor(
-    context,
-    'loading the tokenizer',
-    trainer.getRenderer(config.renderer),
-    service.events$,
-  );
+  const renderer = await loadRenderer(context, () => trainer.getRenderer(config.renderer), service.events$);
   const examples = config.steps === undefined ? await countExamples(context, config, renderer) : 0;
   const totalSteps = config.steps ?? Math.ceil((examples * config.epochs) / config.batchSize);
   const learningRate = config.learningRate ?? (await learningRateFor(await baseModelOf(trainer, config)));
@@ -79,13 +76,15 @@ async function runSteps(
     (presses === 1 ? stop$ : abort$).next();
   });
   const dashboard = plan.dashboard === undefined ? undefined : await openDashboard(context, service, plan.dashboard);
-  const steps = await trainingSteps({ config, learningRate, totalSteps, trainer, renderer, resume, stop$ });
+  const source$ = new Subject<SourceEvent>();
+  const onEvent = (event: SourceEvent) => source$.next(event);
+  const steps = await trainingSteps({ config, learningRate, totalSteps, trainer, renderer, resume, stop$, onEvent });
   try {
     await lastValueFrom(
       steps.pipe(
         dashboard?.showSteps(basename(folder)) ?? identity,
         metricsLog(folder, { config: { ...config, learningRate } }),
-        progressBar({ total: totalSteps, events$: service.events$, stream: context.stderr }),
+        progressBar({ total: totalSteps, source$, events$: service.events$, stream: context.stderr }),
         tap((step) => {
           last = step;
           checkpoint = step.checkpoint ?? checkpoint;
@@ -150,6 +149,7 @@ function report(context: Context, { folder }: TrainPlan, { last, checkpoint, int
       sampler_path: samplerPath ?? null,
     }),
   );
+  note(context, `Its curves: tinker-rx dashboard --log ${shellWord(relative('.', folder) || '.')}`);
   if (samplerPath !== undefined) note(context, `Talk to it: tinker-rx chat --model ${shellWord(samplerPath)}`);
   return 0;
 }

@@ -28,9 +28,10 @@ function nodeVersion(): Finding {
 function credential(): Finding {
   const { TINKER_API_KEY: key = '', TINKER_CREDENTIAL_CMD: command = '' } = process.env;
   if (key !== '') {
-    if (/^(tml-|eyJ)/.test(key)) return ok('Key', 'from TINKER_API_KEY');
-    return /\s/.test(key)
-      ? wrong('Key', 'TINKER_API_KEY holds white space', 'Copy the key again, without spaces or line ends.')
+    if (/\s/.test(key))
+      return wrong('Key', 'TINKER_API_KEY holds white space', 'Copy the key again, without spaces or line ends.');
+    return /^(tml-|eyJ)/.test(key)
+      ? ok('Key', 'from TINKER_API_KEY')
       : wrong('Key', "TINKER_API_KEY does not begin with 'tml-'", 'Set it to a key of the Tinker console.');
   }
   if (command !== '') return ok('Key', 'from TINKER_CREDENTIAL_CMD');

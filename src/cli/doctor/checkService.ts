@@ -1,11 +1,12 @@
 import { resolveBaseUrl } from '../../transport/baseUrl.js';
-import { type Http, failureOf } from '../http.js';
+import type { Http } from '../http.js';
 import type { Context } from '../context.js';
 import { explain } from '../explain.js';
 import { openService } from '../clients.js';
 import { count } from '../format.js';
 import { waitFor } from '../waitFor.js';
 import { ok, warning, wrong, type Finding } from './Check.js';
+import { illnessOf, isLocal, unreachable } from './illness.js';
 
 const PINGS = 5;
 const TIMEOUT_MS = 10_000;
@@ -29,21 +30,14 @@ export async function checkAddress(context: Context, http: Http): Promise<Findin
     for (let ping = 0; ping < PINGS; ping++) {
       const begun = performance.now();
       const response = await http.fetch(`${href}/api/v1/healthz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-      await response.arrayBuffer();
+      const text = await response.text();
       times.push(performance.now() - begun);
       skewMs = Date.parse(response.headers.get('date') ?? '') - context.now() || 0;
-      if (response.status >= 400 && response.status !== 401)
-        return [
-          url,
-          wrong(
-            'Health',
-            `HTTP ${response.status}`,
-            'Somebody answers there, but it is no Tinker service, or an ill one.',
-          ),
-        ];
+      const illness = illnessOf(response.status, text, href);
+      if (illness !== undefined) return [url, illness];
     }
   } catch (error) {
-    return [url, wrong('Health', failureOf(error), 'Check the address, the network and the proxy variables.')];
+    return [url, unreachable(error, href)];
   }
   const latency = times.slice(1).sort((a, b) => a - b)[Math.floor((PINGS - 1) / 2)]!;
   const text = `${latency.toFixed(0)} ms (first ${times[0]!.toFixed(0)} ms, with connecting)`;
@@ -88,6 +82,13 @@ export async function checkAccess(context: Context): Promise<Finding[]> {
   } catch (error) {
     const { message, details } = explain(error);
     const code = (error as { readonly code?: string }).code;
-    return [wrong(code === 'unsupported_version' ? 'Protocol' : 'Access', message, details ?? 'See above.')];
+    const { href } = resolveBaseUrl(context.baseUrl, process.env['TINKER_BASE_URL']);
+    const advice =
+      code !== 'authentication'
+        ? (details ?? 'See above.')
+        : isLocal(href)
+          ? 'The service on this machine has another key: take the one that tinker-rx local printed when it started.'
+          : 'The service does not take the key: make a new one in the Tinker console, then tinker-rx auth login.';
+    return [wrong(code === 'unsupported_version' ? 'Protocol' : 'Access', message, advice)];
   }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { RestClient } from '../../client/RestClient.js';
 import { byteBar } from '../byteBar.js';
 import { CliError } from '../CliError.js';
-import type { Context } from '../context.js';
+import { note, type Context } from '../context.js';
 import { withHttp } from '../http.js';
 import { fetchFile } from './fetchFile.js';
 import { safeTarget } from './safeTarget.js';
@@ -66,6 +66,7 @@ export async function fetchCheckpoint(
           bytes = done;
           bar.update(done, all);
         },
+        onRetry: (reason) => note(context, `${name}: ${reason}; trying again`),
       }).finally(() => bar.end());
       await verifyFile(target, name, headers).catch(async (error: unknown) => {
         await rm(target, { force: true });

@@ -2,6 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { finished } from 'node:stream/promises';
+import { setTimeout } from 'node:timers/promises';
 import type { Response } from 'undici';
 import { CliError } from '../CliError.js';
 import { failureOf, type Http } from '../http.js';
@@ -15,6 +16,8 @@ export interface FetchFileOptions {
   readonly etag: string | undefined;
   readonly onEtag: (etag: string) => void;
   readonly onProgress: (bytes: number, totalBytes: number | undefined) => void;
+  /** Told why a try failed, before the next one. */
+  readonly onRetry?: (reason: string) => void;
 }
 
 const TRIES = 5;
@@ -60,7 +63,8 @@ export async function fetchFile(http: Http, options: FetchFileOptions): Promise<
         });
       }
       if (etag === undefined) await rm(target, { force: true });
-      await new Promise((resolve) => setTimeout(resolve, 250 * 2 ** attempt));
+      options.onRetry?.(failureOf(error));
+      await setTimeout(250 * 2 ** attempt, undefined, { signal });
     }
   }
 }

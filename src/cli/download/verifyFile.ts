@@ -5,6 +5,7 @@ import { CliError } from '../CliError.js';
 
 /** Checksums that stores send along, and how to compute them. */
 const CHECKSUMS: readonly (readonly [header: string, pattern: RegExp, algorithm: string])[] = [
+  ['repr-digest', /sha-256=:([A-Za-z0-9+/]{43}=):/, 'sha256'],
   ['x-amz-checksum-sha256', /^([A-Za-z0-9+/]{43}=)$/, 'sha256'],
   ['x-goog-hash', /md5=([A-Za-z0-9+/]{22}==)/, 'md5'],
   ['content-md5', /^([A-Za-z0-9+/]{22}==)$/, 'md5'],

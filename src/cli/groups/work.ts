@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import { integer, lazily, number, several, type Declaration } from '../declare.js';
+import { integer, lazily, number, port, several, type Declaration } from '../declare.js';
 
 const MODEL = 'base model, or tinker:// path of a checkpoint';
 
@@ -9,12 +9,14 @@ export function declareWork(program: Command, declaration: Declaration): void {
     .command('demo')
     .description('Train a small model on this machine and ask it questions: everything in under a minute')
     .option('--steps <n>', 'how many steps to train', integer(1), 60)
+    .option('--dashboard [port]', 'keep the dashboard open after the run, until Ctrl-C', port)
+    .option('--log <folder>', 'folder for the log of the run (default: a temporary one)')
     .action(lazily(declaration, () => import('../commands/demo.js')));
 
   program
     .command('local')
     .description('Run the embedded Tinker service on this machine until Ctrl-C')
-    .option('--port <port>', 'port to listen on, 0 for any free one', integer(0), 0)
+    .option('--port <port>', 'port to listen on, 0 for any free one', port, 0)
     .option('--data <folder>', 'where to keep checkpoints and records (default: a temporary folder)')
     .option('--key <key>', 'API key to ask for, tml-… (default: a random one)')
     .option('--clock <ms>', 'length of a lock-step cycle, 0 for none', number(0), 0)
@@ -55,7 +57,7 @@ export function declareWork(program: Command, declaration: Declaration): void {
     .option('--checkpoint-every <steps>', 'save so often (default: 20); always at the end', integer(1))
     .option('--checkpoint-ttl <seconds>', 'let the service drop checkpoints after this long', integer(3600))
     .option('--ahead <n>', 'steps to submit ahead of results (default: 1)', integer(0))
-    .option('--dashboard [port]', 'show the run in the browser while it goes on', integer(0))
+    .option('--dashboard [port]', 'show the run in the browser while it goes on', port)
     .option('--skip-bad-rows', 'skip rows that are no conversations instead of failing')
     .action(lazily(declaration, () => import('../commands/train.js')));
 
@@ -95,7 +97,7 @@ export function declareWork(program: Command, declaration: Declaration): void {
     .command('dashboard')
     .description('Show logged runs in the browser, live or afterwards, until Ctrl-C')
     .requiredOption('--log <folder>', 'folder of a run, or of several runs (may be repeated)', several)
-    .option('--port <port>', 'port to listen on, 0 for any free one', integer(0), 0)
+    .option('--port <port>', 'port to listen on, 0 for any free one', port, 0)
     .option('--host <address>', 'address to listen on (default: this machine only)')
     .action(lazily(declaration, () => import('../commands/dashboard.js')));
 }

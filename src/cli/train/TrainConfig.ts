@@ -99,10 +99,21 @@ async function resumePlan(
     );
   const file = join(folder, 'config.json');
   if (!existsSync(file)) throw new CliError(`${folder} holds no run`, { details: `There is no ${file}.` });
-  const saved = JSON.parse(await readFile(file, 'utf8')) as TrainConfig;
+  const saved = await readConfig(file);
   if (!existsSync(saved.data))
     throw new CliError(`${saved.data}: no such file`, { details: 'The data of the run has moved.' });
   return { config: { ...saved, ...given }, folder, resumed: true };
+}
+
+async function readConfig(file: string): Promise<TrainConfig> {
+  const text = await readFile(file, 'utf8');
+  try {
+    const saved = JSON.parse(text) as TrainConfig;
+    if (typeof saved.data === 'string') return saved;
+  } catch {
+    // Told below.
+  }
+  throw new CliError(`${file} is not what tinker-rx train writes`);
 }
 
 /** How to go on with a run, as a command. */

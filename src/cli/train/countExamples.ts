@@ -1,11 +1,13 @@
 import { basename } from 'node:path';
-import { lastValueFrom, scan } from 'rxjs';
+import { lastValueFrom, scan, tap } from 'rxjs';
 import type { Renderer } from '../../chat/renderers/Renderer.js';
 import type { SourceEvent } from '../../sources/index.js';
+import { Transfer } from '../byteBar.js';
 import type { Context } from '../context.js';
 import { note } from '../context.js';
 import { CliError } from '../CliError.js';
 import { count } from '../format.js';
+import type { Status } from '../statusLine.js';
 import { waitFor } from '../waitFor.js';
 import type { TrainConfig } from './TrainConfig.js';
 
@@ -15,10 +17,15 @@ export async function countExamples(context: Context, config: TrainConfig, rende
   const { toDatums } = await import('../../operators/index.js');
   const { data, skipBadRows, maxLength, trainOn } = config;
   let progress: (SourceEvent & { readonly type: 'source-progress' }) | undefined;
-  const label = () => {
-    const { bytes = 0, totalBytes = 0, rows = 0 } = progress ?? {};
-    const share = totalBytes > 0 ? `${Math.floor((bytes / totalBytes) * 100)} %, ` : '';
-    return `reading ${basename(data)}: ${share}${count(rows, 'conversation')}`;
+  let tokens = 0;
+  const transfer = new Transfer(context.now);
+  const label = (): Status => {
+    const { fraction, facts = [] } = transfer.status();
+    const told = [
+      { text: count(progress?.rows ?? 0, 'conversation'), keep: 5 },
+      { text: count(tokens, 'token'), keep: 2.5 },
+    ];
+    return { label: `reading ${basename(data)}`, fraction, facts: [...facts, ...told] };
   };
   const counted = scan(
     (
@@ -31,7 +38,9 @@ export async function countExamples(context: Context, config: TrainConfig, rende
     { examples: 0, tokens: 0 },
   );
   const onEvent = (event: SourceEvent) => {
-    if (event.type === 'source-progress') progress = event;
+    if (event.type !== 'source-progress') return;
+    progress = event;
+    transfer.update(event.bytes, event.totalBytes);
   };
   const examples = fromConversations(data, { onBadRow: skipBadRows ? 'skip' : 'error', onEvent }).pipe(
     toDatums(renderer, {
@@ -39,6 +48,7 @@ export async function countExamples(context: Context, config: TrainConfig, rende
       ...(maxLength === undefined ? {} : { maxLength }),
     }),
     counted,
+    tap((sum) => ({ tokens } = sum)),
   );
   const nothing = { examples: 0, tokens: 0 };
   const sum = await waitFor(context, label, lastValueFrom(examples, { defaultValue: nothing }));

@@ -2,6 +2,7 @@ import { type Observable, type Subject, take, takeUntil } from 'rxjs';
 import type { Renderer } from '../../chat/renderers/Renderer.js';
 import type { TrainingClient } from '../../client/TrainingClient.js';
 import type { ResumePoint } from '../../sources/resumeFrom.js';
+import type { SourceEvent } from '../../sources/index.js';
 import type { Step } from '../../operators/step.js';
 import type { Schedule } from '../../operators/schedules.js';
 import type { TrainConfig } from './TrainConfig.js';
@@ -15,18 +16,20 @@ export interface TrainingStepsOptions {
   readonly resume: ResumePoint;
   /** Ends the data: steps that are under way are finished, and the last one is saved. */
   readonly stop$: Subject<void>;
+  /** Told how the data is read. */
+  readonly onEvent: (event: SourceEvent) => void;
 }
 
 const SHUFFLE_WINDOW = 4096;
 
 /** The steps of a run: nothing is sent before subscribe. */
 export async function trainingSteps(options: TrainingStepsOptions): Promise<Observable<Step>> {
-  const { config, learningRate, totalSteps, trainer, renderer, resume, stop$ } = options;
+  const { config, learningRate, totalSteps, trainer, renderer, resume, stop$, onEvent } = options;
   const { batch, checkpointEvery, continueFrom, repeatEpochs, shuffle, toDatums, train } =
     await import('../../operators/index.js');
   const { fromConversations } = await import('../../sources/index.js');
   const { trainOn, maxLength, seed, checkpointTtl } = config;
-  return fromConversations(config.data, { onBadRow: config.skipBadRows ? 'skip' : 'error' }).pipe(
+  return fromConversations(config.data, { onBadRow: config.skipBadRows ? 'skip' : 'error', onEvent }).pipe(
     repeatEpochs({
       ...(config.steps === undefined ? { epochs: config.epochs } : {}),
       each: (rows, epoch) => rows.pipe(shuffle({ window: SHUFFLE_WINDOW, seed: seed + epoch })),

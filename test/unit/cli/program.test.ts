@@ -10,7 +10,8 @@ const { version } = JSON.parse(readFileSync(new URL('../../../package.json', imp
 const program = buildProgram({ surroundings: surroundings().surroundings, finish: () => {} });
 
 it('says its version', async () => {
-  expect(await run(['version'])).toStrictEqual({ code: 0, stdout: `tinker-rx ${version}\n`, stderr: '' });
+  for (const word of ['version', '--version', '-V'])
+    expect(await run([word])).toStrictEqual({ code: 0, stdout: `tinker-rx ${version}\n`, stderr: '' });
 });
 
 it('starts with commander alone: all else is loaded by the command that needs it', () => {
@@ -50,6 +51,7 @@ describe('a command that is written wrongly ends with 2, a sentence on standard 
     [['completion', 'tcsh'], /Allowed choices are bash, zsh, fish/],
     [['train', '--resume', 'x', '--seed', '1'], /A run that goes on keeps its seed/],
     [['train'], /No data/],
+    [['train', '--dashboard', 'chats.jsonl'], /Expected a port/],
   ])('%j', async (args, message) => {
     const { code, stdout, stderr } = await run(args);
     expect(stderr).toMatch(message);
@@ -62,10 +64,17 @@ it.each([
   [['checkpoint', 'info', 'weights/1'], 'Invalid checkpoint path: weights/1'],
   [['checkpoint', 'download', 'tinker://a/sampler_weights/b'], 'Sampler checkpoints cannot be downloaded'],
   [['train', 'missing.jsonl', '-m', 'x'], 'missing.jsonl: no such file'],
+  [['sample', '-m', 'x', '--file', 'missing.txt'], 'missing.txt: no such file or folder'],
 ])('%j fails with 1', async (args, message) => {
   const { code, stderr } = await run(args);
   expect(stderr).toContain(`Error: ${message}`);
   expect(code).toBe(1);
+});
+
+it('shows help for a command by its name', async () => {
+  const { code, stdout } = await run(['help', 'sample']);
+  expect(code).toBe(0);
+  expect(stdout).toContain('--max-tokens <n>');
 });
 
 it('shows help on standard output and ends with 0', async () => {
@@ -99,6 +108,16 @@ describe('completion', () => {
       ['completion', ''],
       ['bash', 'fish', 'zsh'],
     ],
+    [['completion', 'bash', ''], []],
+    [['run', 'list', '--format=j'], ['--format=json']],
+    [['run', 'list', '--format', '=', 'j'], ['json']],
+    [
+      ['run', 'list', '--format', '='],
+      ['json', 'table'],
+    ],
+    [['-f', 'json', 'ses'], ['session']],
+    [['sample', '-m', 'checkpoint', '--raw', ''], []],
+    [['train', '--dashboard', '--see'], ['--seed']],
   ])('%j', (words, expected) => expect(candidatesFor(program, words)).toStrictEqual(expected));
 
   it('hides what is not for people', () => expect(candidatesFor(program, [''])).not.toContain('__complete'));

@@ -4,7 +4,7 @@ import { readPrompts, type PromptOptions } from '../../../src/cli/readPrompts.js
 import { contextOf } from './terminal.js';
 
 const read = (input: string, options: Partial<PromptOptions> = {}) =>
-  firstValueFrom(readPrompts(contextOf({ input }).context, { words: [], ...options }).pipe(toArray()));
+  firstValueFrom(readPrompts(contextOf({ input }).context, { words: [], ...options }).prompts.pipe(toArray()));
 const user = (content: string) => ({ role: 'user', content });
 
 it('takes the words of the command line as one prompt', async () => {
@@ -50,6 +50,6 @@ it('takes everything as one prompt if asked to', async () => {
   expect((await read('a\nb\n', { whole: true }))[0]!.source).toBe('a\nb');
 });
 
-it('fails with the file that is not there', async () => {
-  await expect(read('', { file: '/nowhere/x.txt' })).rejects.toThrow(/ENOENT.*\/nowhere\/x\.txt/);
+it('fails with the file that is not there before anything else is done', () => {
+  expect(() => read('', { file: '/nowhere/x.txt' })).toThrow(/ENOENT.*\/nowhere\/x\.txt/);
 });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { styleFor } from '../../../src/cli/style.js';
 import { renderProperties, renderTable } from '../../../src/cli/table.js';
-import { oneLine, textWidth, wrap } from '../../../src/cli/textWidth.js';
+import { oneLine, textWidth, wrap } from '../../../src/sinks/internal/textWidth.js';
 
 const plain = styleFor({ write: () => {} });
 const RUNS = {

@@ -1,0 +1,48 @@
+import { rate } from '../sinks/internal/progressLine.js';
+import type { SampleResponse } from '../wire/sampling.js';
+import { count } from './format.js';
+import type { Status } from './statusLine.js';
+
+/** Counts prompts and what came back for them, for a line of progress. */
+export class SampleTally {
+  readonly #now: () => number;
+  readonly #startedMs: number;
+  #tokens = 0;
+  finished = 0;
+  failed = 0;
+  asked = 0;
+  /** Whether the last prompt has been read: from then on there is a total. */
+  allAsked = false;
+
+  constructor(now: () => number) {
+    this.#now = now;
+    this.#startedMs = now();
+  }
+
+  finish({ sequences }: SampleResponse): void {
+    this.finished++;
+    this.#tokens += sequences.reduce((sum, { tokens }) => sum + tokens.length, 0);
+  }
+
+  /** How far it is. `share` is how much of the file of prompts has been read, where that is known. */
+  status(share?: number): Status {
+    const done = this.finished + this.failed;
+    const seconds = Math.max(1, this.#now() - this.#startedMs) / 1000;
+    const text = this.allAsked ? `${done}/${count(this.asked, 'prompt')}` : `${count(done, 'prompt')} done`;
+    const underWay = this.asked - done;
+    return {
+      label: 'sampling',
+      ...(this.allAsked && this.asked > 1 ? { fraction: done / this.asked } : {}),
+      facts: [
+        { text },
+        ...(this.allAsked ? [] : [{ text: `${underWay} under way`, keep: 2.5 }]),
+        ...(this.allAsked || share === undefined
+          ? []
+          : [{ text: `${Math.floor(share * 100)} % of the file read`, keep: 3 }]),
+        ...(this.failed === 0 ? [] : [{ text: `${this.failed} failed` }]),
+        ...(this.#tokens === 0 ? [] : [{ text: `${rate(this.#tokens / seconds)} tokens/s`, keep: 1 }]),
+        { text: `${Math.floor(seconds)} s`, keep: 4.5 },
+      ],
+    };
+  }
+}
