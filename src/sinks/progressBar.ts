@@ -29,7 +29,10 @@ export interface ProgressBarOptions<T> {
   readonly unit?: string;
   /** What to show of the latest value. Default: its `loss`, where it has one. */
   readonly detail?: (value: T) => string;
-  /** What the source of the data reports; the share of bytes read makes the bar where there is no `total`. */
+  /**
+   * What the source of the data reports: shown until the first value is there. The share of bytes read makes the bar where there is
+   * no `total`.
+   */
   readonly source$?: Observable<SourceEvent>;
   /** The service's `events$`: what it is waiting for, and why, is shown. */
   readonly events$?: Observable<TinkerEvent>;
@@ -75,6 +78,7 @@ export function progressBar<T>({
       const times: { readonly atMs: number; readonly done: number }[] = [];
       let done = 0;
       let latest = '';
+      let reading = '';
       let share: number | undefined;
       let waiting: string | undefined;
       let changed = true;
@@ -91,7 +95,8 @@ export function progressBar<T>({
             ? perSecond && ((total - done) * 1000) / perSecond
             : share && ((nowMs - startedMs) * (1 - share)) / share;
         const elapsedMs = nowMs - startedMs;
-        return { label, unit, done, total, fraction, perSecond, remainingMs, elapsedMs, detail: latest, waiting };
+        const told = times.length === 0 ? reading : latest;
+        return { label, unit, done, total, fraction, perSecond, remainingMs, elapsedMs, detail: told, waiting };
       };
       const draw = () => {
         if (!changed) return;
@@ -114,8 +119,9 @@ export function progressBar<T>({
       );
       ticks.add(
         source$.subscribe((event) => {
-          if (event.type !== 'source-progress' || !(event.totalBytes! > 0)) return;
-          share = event.done ? 1 : event.bytes / event.totalBytes!;
+          if (event.type !== 'source-progress') return;
+          reading = `${event.rows} rows read`;
+          if (event.totalBytes! > 0) share = event.done ? 1 : event.bytes / event.totalBytes!;
           changed = true;
         }),
       );

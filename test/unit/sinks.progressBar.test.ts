@@ -145,7 +145,7 @@ describe('progressBar', () => {
         ),
       ).toBeObservable('x 999ms |');
       m.flush();
-      expect(written).toStrictEqual(['train: 25 %, 1 steps, 0:03 left\n']);
+      expect(written).toStrictEqual(['train: 25 %, 1 step, 0:03 left\n']);
     }),
   );
 

@@ -1,3 +1,5 @@
+import { cutTo, oneLine, textWidth } from './textWidth.js';
+
 /** How far something is, and how fast. */
 export interface ProgressState {
   readonly label: string;
@@ -15,44 +17,74 @@ export interface ProgressState {
   readonly waiting: string | undefined;
 }
 
+/** Something to tell on a line of progress. What has a lower `keep` is the first to go where there is no room; without one it stays. */
+export interface Fact {
+  readonly text: string;
+  readonly keep?: number;
+}
+
 const BAR_CELLS = 24;
+const LEAST_CELLS = 8;
+const GAP = '  ';
+/** The bar goes after what is kept less than this, and before the rest. */
+const KEEP_BAR = 2;
 
 /** A line with a bar, at most `columns` wide. */
 export function barLine(state: ProgressState, columns: number): string {
-  const { label, fraction } = state;
-  const filled = fraction === undefined ? 0 : Math.round(fraction * BAR_CELLS);
-  const bar = fraction === undefined ? [] : [`${'█'.repeat(filled)}${'░'.repeat(BAR_CELLS - filled)}`];
-  const line = [label, ...bar, ...facts(state)].join('  ');
-  return line.length <= columns ? line : `${line.slice(0, Math.max(0, columns - 1))}…`;
+  return fitLine(state.label, state.fraction, facts(state), columns);
 }
 
 /** The same as plain text, for logs. */
 export function plainLine(state: ProgressState): string {
-  return `${state.label}: ${facts(state).join(', ')}`;
+  return `${state.label}: ${facts(state)
+    .map(({ text }) => text)
+    .join(', ')}`;
 }
 
-function facts({
-  unit,
-  done,
-  total,
-  fraction,
-  perSecond,
-  remainingMs,
-  elapsedMs,
-  detail,
-  waiting,
-}: ProgressState): string[] {
+/**
+ * A label, a bar where there is a fraction, and facts, on a line of at most `columns` cells. On a narrow terminal the bar is shorter,
+ * then facts go in the order of their `keep`, and the bar among them; what is too long even then is cut.
+ */
+export function fitLine(label: string, fraction: number | undefined, told: readonly Fact[], columns: number): string {
+  let facts = told.map(({ text, ...rest }) => ({ ...rest, text: oneLine(text) }));
+  let hasBar = fraction !== undefined;
+  const line = (cells: number) =>
+    [oneLine(label), ...(hasBar && cells > 0 ? [bar(fraction!, cells)] : []), ...facts.map(({ text }) => text)].join(
+      GAP,
+    );
+  for (;;) {
+    const room = columns - textWidth(line(0)) - GAP.length;
+    if (hasBar && room >= LEAST_CELLS) return line(Math.min(BAR_CELLS, room));
+    if (!hasBar && room + GAP.length >= 0) return line(0);
+    const least = Math.min(...facts.map(({ keep = Infinity }) => keep), hasBar ? KEEP_BAR : Infinity);
+    if (least === Infinity) return cutTo(line(0), columns);
+    if (hasBar && least === KEEP_BAR) hasBar = false;
+    else facts = facts.filter(({ keep }) => keep !== least);
+  }
+}
+
+function bar(fraction: number, cells: number): string {
+  const filled = Math.round(Math.min(1, Math.max(0, fraction)) * cells);
+  return `${'█'.repeat(filled)}${'░'.repeat(cells - filled)}`;
+}
+
+/** 0.456 as `45 %`, for a line of progress. */
+export const percent = (fraction: number): Fact => ({ text: `${Math.floor(fraction * 100)} %`, keep: 4 });
+
+function facts(state: ProgressState): Fact[] {
+  const { unit, done, total, fraction, perSecond, remainingMs, elapsedMs, detail, waiting } = state;
   return [
-    ...(fraction === undefined ? [] : [`${Math.floor(fraction * 100)} %`]),
-    `${done}${total === undefined ? '' : `/${total}`} ${unit}s`,
-    ...(perSecond === undefined ? [] : [`${rate(perSecond)} ${unit}s/s`]),
-    remainingMs === undefined ? `${clock(elapsedMs)} so far` : `${clock(remainingMs)} left`,
-    ...(detail === '' ? [] : [detail]),
-    ...(waiting === undefined ? [] : [waiting]),
+    ...(fraction === undefined ? [] : [percent(fraction)]),
+    { text: `${done}${total === undefined ? '' : `/${total}`} ${unit}${(total ?? done) === 1 ? '' : 's'}` },
+    ...(perSecond === undefined ? [] : [{ text: `${rate(perSecond)} ${unit}s/s`, keep: 1 }]),
+    { text: remainingMs === undefined ? `${clock(elapsedMs)} so far` : `${clock(remainingMs)} left`, keep: 3 },
+    ...(detail === '' ? [] : [{ text: detail }]),
+    ...(waiting === undefined ? [] : [{ text: waiting }]),
   ];
 }
 
-function rate(perSecond: number): string {
+/** A number of things a second, with the digits that matter. */
+export function rate(perSecond: number): string {
   if (perSecond >= 100) return perSecond.toFixed(0);
   return perSecond >= 1 ? perSecond.toFixed(1) : perSecond.toPrecision(2);
 }
