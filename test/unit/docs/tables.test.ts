@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { root } from './snippets.js';
+
+const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8');
+const inCode = (page: string): Set<string> =>
+  new Set(Array.from(read(page).matchAll(/`([^`\n]+)`/g), ([, code]) => code!));
+const found = (path: string, pattern: RegExp): string[] =>
+  Array.from(read(path).matchAll(pattern), ([, name]) => name!);
+
+describe('tables of the guides', () => {
+  it('docs/events.md has every event', () => {
+    const types = found('src/client/events.ts', /readonly type: '([a-z-]+)'/g);
+    expect(types.length).toBeGreaterThan(15);
+    const told = inCode('docs/events.md');
+    expect(types.filter((type) => !told.has(type))).toStrictEqual([]);
+  });
+
+  it('docs/errors.md has every class and code', () => {
+    const files = [
+      'src/client/errors.ts',
+      'src/wire/tinkerError.ts',
+      'src/transport/auth.ts',
+      'src/sources/SourceError.ts',
+      'src/sources/fromServerSentEvents.ts',
+      'src/chat/tokenizer/TokenizerError.ts',
+    ];
+    const classes = files.flatMap((file) => found(file, /export class (\w+Error) /g));
+    const codes = files.flatMap((file) => found(file, /code(?:: string)? = '(\w+)'/g));
+    expect(codes.length).toBeGreaterThan(20);
+    const told = inCode('docs/errors.md');
+    expect([...classes, ...codes].filter((name) => !told.has(name))).toStrictEqual([]);
+  });
+});
