@@ -46,8 +46,8 @@ afterAll(() => {
 });
 
 /** What the command line becomes when it is typed with a Tab at its end, and run. */
-function typed(shell: Shell, line: string): Promise<string> {
-  const { start, load } = SHELLS[shell];
+function typed(shell: Shell, line: string, load: string = SHELLS[shell].load): Promise<string> {
+  const { start } = SHELLS[shell];
   const child = spawn('script', ['-qec', `stty cols 200; exec ${start}`, '/dev/null'], {
     cwd: folder,
     env: { PATH: `${join(folder, 'bin')}:${process.env['PATH']}`, HOME: folder, TERM: 'xterm' },
@@ -89,6 +89,13 @@ describe.each(tried)('%s', (shell) => {
     expect((await typed(shell, line)).trim()).toBe(expected);
   });
 });
+
+if (tried.includes('zsh')) {
+  it('completes in zsh also from a file in fpath', { timeout: 60_000 }, async () => {
+    const load = `mkdir -p fpath; tinker-rx completion zsh > fpath/_tinker-rx; fpath=($PWD/fpath $fpath); autoload -Uz compinit; compinit -D -u`;
+    expect((await typed('zsh', 'tinker-rx checkpoint dow', load)).trim()).toBe('checkpoint download');
+  });
+}
 
 it('is tried in bash at least', () => expect(tried).toContain('bash'));
 

@@ -16,8 +16,8 @@ _tinker_rx() {
   candidates=("\${(@f)$(tinker-rx __complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
   if [[ -n "\${candidates[1]}" ]]; then compadd -a candidates; else _files; fi
 }
-if [[ "\${funcstack[1]}" = _tinker_rx ]]; then
-  # A file of this name in fpath: this is its first use.
+if [[ "\${zsh_eval_context[-1]}" = loadautofunc ]]; then
+  # A file in fpath, at its first use.
   _tinker_rx "$@"
 else
   (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
