@@ -1,5 +1,6 @@
 import ts from 'typescript';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { pythonTable } from './pythonTable.js';
 import { PAGES, root, snippetsOf, type Snippet } from './snippets.js';
 
 /** What the compiler says of the snippets, each as `file:line: message`. One program for all of them. */
@@ -54,7 +55,7 @@ describe('snippets', () => {
   let found: readonly string[];
   const snippets = PAGES.flatMap((page) => snippetsOf(page));
   beforeAll(() => {
-    found = mistakes([...snippets, ...snippetsOf('wrong.md', WRONG)]);
+    found = mistakes([...snippets, pythonTable(), ...snippetsOf('wrong.md', WRONG)]);
   }, 120_000);
 
   it('of every page compile', () => {
@@ -66,6 +67,14 @@ describe('snippets', () => {
     expect(found.filter((mistake) => mistake.startsWith('wrong.md'))).toStrictEqual([
       "wrong.md:10: Property 'fly' does not exist on type 'ServiceClient'.",
     ]);
+  });
+
+  it('of the table "From the Python SDK" are all found', () => {
+    expect(
+      pythonTable()
+        .source.split('\n')
+        .filter((line) => /^(void|try|\{)/.test(line)).length,
+    ).toBeGreaterThan(24);
   });
 
   it('stand alone where they have imports, else get the hidden lines', () => {
