@@ -38,6 +38,15 @@ it('the first program of the README trains: its loss falls under 0.1 nats a toke
   expect(losses.at(-1)).toBeLessThan(0.1);
 }, 120_000);
 
+it('a program on the command line starts the embedded service too', async () => {
+  const program = `import { LocalTinker } from 'tinker-rx/local';
+    const local = await LocalTinker.start();
+    console.log(local.baseModels.join());
+    await local.close();`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], { cwd: root });
+  expect(stdout).toBe('tinker-rx/tiny,tinker-rx/small\n');
+}, 60_000);
+
 describe('programs in the guides run and print what is shown', () => {
   it.each(others.map((snippet) => [`${snippet.file}:${snippet.line}`, snippet] as const))(
     '%s',

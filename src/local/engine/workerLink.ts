@@ -40,7 +40,8 @@ export class WorkerLink {
 
   /** Starts the thread; rejects where it cannot load its models. An idle one keeps the process alive only if asked to. */
   static open(workerData: WorkerSetup, keepAlive: boolean): Promise<WorkerLink> {
-    const worker = new Worker(workerUrl(), { workerData, name: 'tinker-rx engine' });
+    // Options of the program are not the thread's: --input-type would end it, and a loader only make it slow.
+    const worker = new Worker(workerUrl(), { workerData, name: 'tinker-rx engine', execArgv: [] });
     return new Promise((resolve, reject) => {
       worker.once('error', reject);
       worker.once('message', (message: FromWorker) => {
