@@ -23,4 +23,9 @@ export default tseslint.config(
     files: ['test/**/*.ts', 'bench/**/*.ts', 'examples/**/*.ts'],
     rules: { '@typescript-eslint/explicit-module-boundary-types': 'off' },
   },
+  {
+    // A project of its own, whose tsconfig.json finds tinker-rx only once it is installed there: here the sources are meant.
+    files: ['examples/testing/**/*.ts'],
+    languageOptions: { parserOptions: { projectService: false, project: './tsconfig.json' } },
+  },
 );
