@@ -1,5 +1,6 @@
 import { Observable } from 'rxjs';
 import { Line } from './Line.js';
+import type { BudgetUse } from './underWay.js';
 
 interface Waiting {
   state: 'waiting' | 'admitted' | 'left';
@@ -31,6 +32,9 @@ export class Budget {
   }
   get waiting(): number {
     return this.#waiting;
+  }
+  get use(): BudgetUse {
+    return { inUse: this.inUse, size: this.size, waiting: this.#waiting };
   }
 
   /** Runs the work while it holds `weight` of the budget; the weight is asked for at the moment of admission. */

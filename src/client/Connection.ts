@@ -28,7 +28,7 @@ import { describeErrors } from '../wire/record.js';
 import { AuthTokenResponse, ClientConfig, ClientConfigRequest, DynamicConfig } from '../wire/session.js';
 import { Billing } from './Billing.js';
 import { APIResponseValidationError, ClosedError, NotFoundError, type TinkerError } from './errors.js';
-import { EventBus } from './events.js';
+import { EventBus, type WorkKind } from './events.js';
 import { connectionError, parseBody, statusError } from './failure.js';
 import { isSecretHeader, Secrets } from './Secrets.js';
 import { resend } from './resend.js';
@@ -199,10 +199,10 @@ export class Connection {
   }
 
   /** Tries until it is accepted: every passing failure is waited out, for five minutes in all. */
-  send(call: Call): Observable<TransportResponse> {
+  send(call: Call, kind?: WorkKind): Observable<TransportResponse> {
     return defer(() => {
       const idempotencyKey = call.method === 'GET' ? undefined : this.uuid();
-      return this.attempt(call, idempotencyKey).pipe(resend(this, call.path));
+      return this.attempt(call, idempotencyKey).pipe(resend(this, call.path, 'send', kind));
     });
   }
 

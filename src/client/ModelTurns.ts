@@ -51,7 +51,10 @@ export class ModelTurns {
       const startedMs = connection.scheduler.now();
       const submission: Submission = { requestType, target: this.modelId, seqId, bytes: 0, startedMs };
       const sent = connection
-        .send({ path, lane: 'training', json: { ...body, ...jsonWhenSent(), seq_id: seqId } })
+        .send(
+          { path, lane: 'training', json: { ...body, ...jsonWhenSent(), seq_id: seqId } },
+          { requestType, target: this.modelId },
+        )
         .pipe(
           takeUntil(connection.closing),
           map((answer) => accept(this.#session, submission, answer, progress)),

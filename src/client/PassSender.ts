@@ -103,7 +103,7 @@ export class PassSender {
           () => connection.attempt(protobuf(), protobufKey),
           () => connection.attempt(json(), jsonKey),
         )
-        .pipe(resend(connection, 'forward_backward'));
+        .pipe(resend(connection, 'forward_backward', 'send', { requestType, target: this.modelId }));
       return response.pipe(map((answer) => accept(this.#session, submission, answer, progress)));
     });
   }

@@ -7,6 +7,7 @@ import { type TinkerError } from './errors.js';
 import { meaningOf } from './failure.js';
 import { onAnswer } from './onAnswer.js';
 import { resend } from './resend.js';
+import type { BudgetUse } from './underWay.js';
 
 const SLOTS = 400;
 const CAREFUL_SLOTS = 10;
@@ -40,8 +41,17 @@ export class SampleDispatcher {
     this.#bytes = new Budget(budgetBytes, 'soft');
   }
 
-  get bytesInFlight(): number {
-    return this.#bytes.inUse;
+  /** What is taken of slots and bytes. */
+  get use(): { readonly sampleSlots: BudgetUse; readonly sampleBytes: BudgetUse } {
+    const careful = this.#carefulSlots.waiting;
+    return {
+      sampleSlots: {
+        inUse: this.#slots.inUse - careful,
+        size: this.#careful ? CAREFUL_SLOTS : SLOTS,
+        waiting: this.#slots.waiting + careful,
+      },
+      sampleBytes: this.#bytes.use,
+    };
   }
 
   dispatch<T>(bytes: number, send: () => Observable<T>): Observable<T> {
@@ -77,7 +87,7 @@ export class SampleDispatcher {
       }
       return scheduler.now() < this.#pausedUntilMs ? throwError(() => new Paused()) : send();
     }).pipe(
-      resend(this.connection, 'asample', 'sample'),
+      resend(this.connection, 'asample', 'sample', { requestType: 'Sample' }),
       retry({
         delay: (error: unknown) => {
           if (!(error instanceof Paused)) {

@@ -17,6 +17,7 @@ import { Budget } from './Budget.js';
 import { rendererOf, tokenizerOf } from './chat.js';
 import { once } from './Connection.js';
 import { APIResponseValidationError } from './errors.js';
+import type { WorkKind } from './events.js';
 import { accept, followUp, type Submission } from './followUp.js';
 import type { Lifecycle } from './Lifecycle.js';
 import { onAnswer } from './onAnswer.js';
@@ -66,6 +67,8 @@ export class SamplingClient {
   readonly #lifecycle: Lifecycle;
   readonly #options: SamplingClientOptions;
   readonly #requests: SampleRequests;
+  /** One for all samples, which are many. */
+  readonly #kind: WorkKind;
   readonly #concurrency: Budget | undefined;
   readonly #progress: Progress | undefined;
   /** undefined until the service has said which number this clone has. */
@@ -90,6 +93,7 @@ export class SamplingClient {
     this.#lifecycle = lifecycle;
     this.#options = options;
     this.samplingSessionId = samplingSessionId;
+    this.#kind = { requestType: 'Sample', target: samplingSessionId };
     this.#requests = new SampleRequests(samplingSessionId, options.recordStabilityInfo ?? false);
     this.#clone = clone === 'join' ? undefined : clone;
     this.#leave = once(defer(leave));
@@ -134,7 +138,7 @@ export class SamplingClient {
 
   /** Samples `numSamples` continuations of the prompt. */
   sample(options: SampleOptions): TinkerFuture<SampleResponse> {
-    return this.#lifecycle.start((progress) => this.#sample(options, progress));
+    return this.#lifecycle.start((progress) => this.#sample(options, progress), this.#kind);
   }
 
   /** The log probability of every prompt token; NaN where there is none, as for the first. */
@@ -145,14 +149,16 @@ export class SamplingClient {
       includePromptLogprobs: true,
       ...(lastN === undefined ? {} : { promptLogprobsLastN: lastN }),
     };
-    return this.#lifecycle.start((progress) =>
-      this.#sample(options, progress).pipe(
-        map(({ promptLogprobs }) => {
-          if (promptLogprobs === undefined)
-            throw new APIResponseValidationError('the service returned no prompt logprobs');
-          return promptLogprobs;
-        }),
-      ),
+    return this.#lifecycle.start(
+      (progress) =>
+        this.#sample(options, progress).pipe(
+          map(({ promptLogprobs }) => {
+            if (promptLogprobs === undefined)
+              throw new APIResponseValidationError('the service returned no prompt logprobs');
+            return promptLogprobs;
+          }),
+        ),
+      this.#kind,
     );
   }
 

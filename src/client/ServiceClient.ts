@@ -32,6 +32,7 @@ import { Session } from './Session.js';
 import { Telemetry } from './Telemetry.js';
 import type { TinkerFuture } from './TinkerFuture.js';
 import type { TrainingClient } from './TrainingClient.js';
+import type { UnderWay } from './underWay.js';
 import {
   TrainingModels,
   type CreateLoraTrainingClientOptions,
@@ -99,6 +100,14 @@ export class ServiceClient {
     return this.#connection.events.events$;
   }
 
+  /**
+   * What this client and those it made have to do at this moment: every call that has not come to its end, and how much of
+   * the shared budgets is taken. Asking costs a walk over the calls, and them nothing.
+   */
+  underWay(): UnderWay {
+    return { calls: this.#lifecycle.calls(), budgets: this.#session.budgets };
+  }
+
   /** The session's id, once something needed a session. */
   get sessionId(): string | undefined {
     return this.#session.id;
@@ -127,7 +136,10 @@ export class ServiceClient {
   /** A new LoRA model to train. */
   createLoraTrainingClient(options: CreateLoraTrainingClientOptions): TinkerFuture<TrainingClient> {
     const modelSeqId = this.#models.nextSeqId();
-    return this.#lifecycle.start((progress) => this.#models.create(this.#open(), modelSeqId, options, progress));
+    return this.#lifecycle.start((progress) => this.#models.create(this.#open(), modelSeqId, options, progress), {
+      requestType: 'CreateModel',
+      target: options.baseModel,
+    });
   }
 
   /** A new model with saved weights and a fresh optimizer. */
@@ -155,12 +167,15 @@ export class ServiceClient {
 
   /** Uploads a loss as a graph, to be run by the server. A session takes each loss once. */
   createCustomLoss({ name, inputs, graph }: CustomLossDefinition): TinkerFuture<LossHandle> {
-    return this.#lifecycle.start((progress) => {
-      checkCustomLoss(name, inputs, graph);
-      return this.#open().pipe(
-        concatMap(({ session }) => this.#losses.upload(session, { name, inputs, graph }, progress)),
-      );
-    });
+    return this.#lifecycle.start(
+      (progress) => {
+        checkCustomLoss(name, inputs, graph);
+        return this.#open().pipe(
+          concatMap(({ session }) => this.#losses.upload(session, { name, inputs, graph }, progress)),
+        );
+      },
+      { requestType: 'CreateCustomLoss', target: name },
+    );
   }
 
   /** Copies a checkpoint into this client's project; the result is the path of the copy. */
@@ -201,10 +216,13 @@ export class ServiceClient {
 
   #fromState(state: SavedState, options: FromStateOptions): TinkerFuture<TrainingClient> {
     const modelSeqId = this.#models.nextSeqId();
-    return this.#lifecycle.start((progress) => {
-      parseTinkerPath(state.path);
-      return this.#models.fromState(this.#open(), modelSeqId, state, options, progress);
-    });
+    return this.#lifecycle.start(
+      (progress) => {
+        parseTinkerPath(state.path);
+        return this.#models.fromState(this.#open(), modelSeqId, state, options, progress);
+      },
+      { requestType: 'LoadWeights', target: state.path },
+    );
   }
 
   #restFor(weightsAccessToken: string | undefined): RestClient {

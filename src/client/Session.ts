@@ -30,6 +30,7 @@ import { decodeJson, once, type Connection } from './Connection.js';
 import { GoneError, NotFoundError, type TinkerError } from './errors.js';
 import { segments } from './restQuery.js';
 import { SampleDispatcher } from './SampleDispatcher.js';
+import type { UnderWay } from './underWay.js';
 import { WireFormat } from './WireFormat.js';
 
 export interface SessionOptions {
@@ -67,6 +68,13 @@ export class Session {
   /** The session's id, once it is open. */
   get id(): string | undefined {
     return this.#opened?.id;
+  }
+
+  /** What its clients share, and how much of it is taken; undefined before it is open. */
+  get budgets(): UnderWay['budgets'] {
+    if (this.#opened === undefined) return undefined;
+    const { dispatcher, trainingBytes, responseBytes } = this.#opened;
+    return { ...dispatcher.use, trainingBytes: trainingBytes.use, resultBytes: responseBytes.use };
   }
 
   /** Says how the session ended. The first word counts; servers that take none answer 404. */

@@ -174,7 +174,15 @@ export class SessionPoller {
 
   #delayAfter(error: TinkerError): Observable<unknown> {
     const again = (delayMs: number): Observable<unknown> => {
-      this.connection.events.emit({ type: 'request-retry', path: 'retrieve_futures', attempt: 1, delayMs, error });
+      this.connection.events.emit({
+        type: 'request-retry',
+        path: 'retrieve_futures',
+        attempt: 1,
+        delayMs,
+        error,
+        requestType: 'Sample',
+        target: this.samplingSessionId,
+      });
       return timer(delayMs, this.connection.scheduler);
     };
     switch (meaningOf(error, 'poll')) {

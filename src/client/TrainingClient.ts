@@ -30,7 +30,7 @@ import { rendererOf, tokenizerOf } from './chat.js';
 import { trainingRunConsoleUrl } from './consoleUrls.js';
 import { checkLossInputs, type CustomLossFn, type LossHandle } from './customLoss.js';
 import { APIResponseValidationError } from './errors.js';
-import type { RequestType } from './events.js';
+import type { RequestType, WorkKind } from './events.js';
 import type { Lifecycle } from './Lifecycle.js';
 import { ModelTurns, type Operation } from './ModelTurns.js';
 import type { Pass } from './PassSender.js';
@@ -123,7 +123,7 @@ export class TrainingClient {
       const lossFnConfig = { loss_id: loss.lossId };
       const pass: Pass = { requestType: 'ForwardBackward', data: prepared, lossFn: 'custom', lossFnConfig };
       return this.#turns.pass(pass, progress);
-    });
+    }, this.#kind('ForwardBackward'));
   }
 
   /** Applies the gradients. Without parameters: Adam with the protocol's defaults. */
@@ -188,12 +188,12 @@ export class TrainingClient {
 
   /** @deprecated Make a new client with `createTrainingClientFromState` instead. */
   loadState(path: string, options: LoadOptions = {}): TinkerFuture<LoadWeightsResponse> {
-    return this.#lifecycle.start((progress) => this.loading(path, false, options, progress));
+    return this.#lifecycle.start((progress) => this.loading(path, false, options, progress), this.#kind('LoadWeights'));
   }
 
   /** @deprecated Make a new client with `createTrainingClientFromStateWithOptimizer` instead. */
   loadStateWithOptimizer(path: string, options: LoadOptions = {}): TinkerFuture<LoadWeightsResponse> {
-    return this.#lifecycle.start((progress) => this.loading(path, true, options, progress));
+    return this.#lifecycle.start((progress) => this.loading(path, true, options, progress), this.#kind('LoadWeights'));
   }
 
   /** @internal Loads a saved state in turn, as part of a future's work. */
@@ -248,6 +248,10 @@ export class TrainingClient {
       .pipe(map(withoutTokenizerSuffix));
   }
 
+  #kind(requestType: RequestType): WorkKind {
+    return { requestType, target: this.modelId };
+  }
+
   get #events() {
     return this.#session.connection.events;
   }
@@ -263,7 +267,7 @@ export class TrainingClient {
       checkLoss(lossFn, options.lossFnConfig);
       const lossFnConfig = options.lossFnConfig && { ...options.lossFnConfig };
       return this.#turns.pass(defined({ requestType, data: prepared, lossFn, lossFnConfig }), progress);
-    });
+    }, this.#kind(requestType));
   }
 
   #save<A extends { readonly path?: string }>(
@@ -295,7 +299,10 @@ export class TrainingClient {
     operation: Operation<A>,
     convert: (result: A) => B = (result) => result as unknown as B,
   ): TinkerFuture<B> {
-    return this.#lifecycle.start((progress) => this.#turns.operation(operation, progress).pipe(map(convert)));
+    return this.#lifecycle.start(
+      (progress) => this.#turns.operation(operation, progress).pipe(map(convert)),
+      this.#kind(operation.requestType),
+    );
   }
 }
 

@@ -20,11 +20,13 @@ export type RequestType =
 interface At {
   readonly atMs: number;
 }
-interface Work {
+/** What kind of work it is, and for which model or sampling session. */
+export interface WorkKind {
   readonly requestType: RequestType;
-  readonly requestId: string;
-  /** The model or sampling session the work belongs to. */
   readonly target: string;
+}
+interface Work extends WorkKind {
+  readonly requestId: string;
 }
 
 export type TinkerEvent = At &
@@ -53,14 +55,14 @@ export type TinkerEvent = At &
         readonly seqId: number | undefined;
       } & Work)
     /** A request failed in passing and goes out again after the delay. */
-    | {
+    | ({
         readonly type: 'request-retry';
         readonly path: string;
         /** How many tries have failed so far. */
         readonly attempt: number;
         readonly delayMs: number;
         readonly error: TinkerError;
-      }
+      } & Partial<Work>)
     /** The service says how its queue stands, and why the work waits. */
     | ({
         readonly type: 'queue-state';

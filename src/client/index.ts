@@ -3,7 +3,7 @@ export { combineOutputs } from './combineOutputs.js';
 export { SDK_VERSION, type ConnectOptions } from './connect.js';
 export type { CustomLossFn, CustomLossResult, LossHandle } from './customLoss.js';
 export * from './errors.js';
-export type { RequestType, TinkerEvent, TinkerEventType } from './events.js';
+export type { RequestType, TinkerEvent, TinkerEventType, WorkKind } from './events.js';
 export { describe as describeEvent, logTo, type LogLevel } from './log.js';
 export {
   RestClient,
@@ -27,6 +27,7 @@ export type { CustomLossDefinition } from './CustomLosses.js';
 export { SavedWeights } from './SavedWeights.js';
 export type { CreateLoraTrainingClientOptions, FromStateOptions } from './TrainingModels.js';
 export { TinkerFuture, type FutureProgress } from './TinkerFuture.js';
+export type { BudgetUse, CallUnderWay, UnderWay } from './underWay.js';
 export {
   TrainingClient,
   type LoadOptions,

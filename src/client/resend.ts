@@ -3,6 +3,7 @@ import { retryAfterMs } from '../transport/retryAfter.js';
 import { BILLING_RETRY_MS } from './Billing.js';
 import type { Connection } from './Connection.js';
 import { APIStatusError, type TinkerError } from './errors.js';
+import type { WorkKind } from './events.js';
 import { meaningOf, type Use } from './failure.js';
 
 const LONGEST_WAIT_MS = 30_000;
@@ -20,9 +21,14 @@ export const delayFor = (error: unknown, failures: number, nowMs: number): numbe
 /**
  * Subscribes again after each passing failure: after the server's own delay or 1, 2, 4 … 30 seconds, for five minutes
  * in all; after a proxy's empty refusal every second, sixteen times; during a billing pause every five seconds, for as
- * long as the service allows. Other failures pass through.
+ * long as the service allows. Other failures pass through. Events name the kind of work, where it is known.
  */
-export function resend<T>(connection: Connection, path: string, use: Use = 'send'): MonoTypeOperatorFunction<T> {
+export function resend<T>(
+  connection: Connection,
+  path: string,
+  use: Use = 'send',
+  kind: Partial<WorkKind> = {},
+): MonoTypeOperatorFunction<T> {
   return (source) =>
     defer(() => {
       const startedMs = connection.scheduler.now();
@@ -31,7 +37,7 @@ export function resend<T>(connection: Connection, path: string, use: Use = 'send
       let refusals = 0;
       let billedMs = 0;
       const again = (error: TinkerError, delayMs: number): Observable<unknown> => {
-        connection.events.emit({ type: 'request-retry', path, attempt: ++attempts, delayMs, error });
+        connection.events.emit({ type: 'request-retry', path, attempt: ++attempts, delayMs, error, ...kind });
         return timer(delayMs, connection.scheduler);
       };
       return source.pipe(

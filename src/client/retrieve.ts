@@ -229,6 +229,9 @@ class Poll<A> {
     this.connection.events.emit({
       type: 'request-retry',
       path: 'retrieve_future',
+      requestId: this.work.requestId,
+      requestType: this.work.requestType,
+      target: this.work.target,
       attempt: this.#backoffs + this.#serverErrors + this.#badRequests,
       delayMs,
       error,

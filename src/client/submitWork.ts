@@ -20,7 +20,7 @@ export function submitWork<A>(session: OpenSession, work: Work<A>, progress: Fut
   const { connection } = session;
   const { requestType, path, target, json, format } = work;
   const submission = { requestType, target, seqId: undefined, bytes: 0, startedMs: connection.scheduler.now() };
-  return onAnswer(connection.send({ path, lane: 'training', json }), (answer) =>
+  return onAnswer(connection.send({ path, lane: 'training', json }, { requestType, target }), (answer) =>
     followUp(session, accept(session, submission, answer, progress), format),
   );
 }

@@ -146,6 +146,8 @@ describe('telemetry', () => {
       attempt: 1,
       delayMs: 1000,
       error: { code: 'server', message: 'POST /api/v1/optim_step: 503 down', retryable: true },
+      requestType: 'OptimStep',
+      target: 'session-1:train:0',
     });
   });
 
