@@ -38,13 +38,16 @@ it('the first program of the README trains: its loss falls under 0.1 nats a toke
   expect(losses.at(-1)).toBeLessThan(0.1);
 }, 120_000);
 
-it('a program on the command line starts the embedded service too', async () => {
+it('a program on the command line can start threads too: the embedded service, a pool of tokenizers', async () => {
   const program = `import { LocalTinker } from 'tinker-rx/local';
+    import { loadTokenizer, TokenizerPool } from 'tinker-rx/chat';
     const local = await LocalTinker.start();
-    console.log(local.baseModels.join());
+    const pool = new TokenizerPool(await loadTokenizer(local.baseModels[0]));
+    console.log(local.baseModels.join(), (await pool.encodeAll(['a'])).join());
+    await pool.close();
     await local.close();`;
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], { cwd: root });
-  expect(stdout).toBe('tinker-rx/tiny,tinker-rx/small\n');
+  expect(stdout).toBe('tinker-rx/tiny,tinker-rx/small 97\n');
 }, 60_000);
 
 describe('programs in the guides run and print what is shown', () => {

@@ -136,7 +136,9 @@ export class TokenizerPool implements AsyncDisposable {
   }
 
   #start(): void {
-    const worker = new Worker(this.#workerUrl, { workerData: this.#recipe, name: 'tinker-rx tokenizer' });
+    // Options of the program are not the thread's: --input-type would end it, and a loader only make it slow.
+    const options = { workerData: this.#recipe, name: 'tinker-rx tokenizer', execArgv: [] };
+    const worker = new Worker(this.#workerUrl, options);
     const thread: Thread = { worker, jobs: [] };
     worker.unref();
     worker.on('message', (answer: EncodeAnswer) => this.#settle(thread, answer));
