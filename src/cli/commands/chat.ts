@@ -62,6 +62,7 @@ class Conversation {
   #messages: Message[];
   #system: string | undefined;
   #answering = false;
+  #ended = false;
   #failures = 0;
 
   constructor(
@@ -73,6 +74,7 @@ class Conversation {
     // On a terminal the line editor takes Ctrl-C for itself.
     const typed$ = new Subject<void>();
     lines.on('SIGINT', () => typed$.next());
+    lines.on('close', () => (this.#ended = true));
     this.#context = { ...context, interrupted$: merge(context.interrupted$, typed$) };
     this.#system = options.system;
     this.#messages = this.#start();
@@ -83,18 +85,23 @@ class Conversation {
     const listening = this.#context.interrupted$.subscribe(() => {
       if (!this.#answering) this.lines.close();
     });
-    this.lines.prompt();
+    this.#prompt();
     for await (const line of this.lines) {
       const text = line.trim();
       if (text === '/quit' || text === '/exit') break;
       if (text.startsWith('/')) this.#obey(text);
       else if (text !== '') await this.#answer(text);
-      this.lines.prompt();
+      this.#prompt();
     }
     this.lines.close();
     listening.unsubscribe();
     if (this.#terminal) note(this.#context, '');
     return this.#failures;
+  }
+
+  /** The input may end while a reply is under way, and a closed line editor refuses to prompt (from Node 24 on). */
+  #prompt(): void {
+    if (!this.#ended) this.lines.prompt();
   }
 
   get #terminal(): boolean {
