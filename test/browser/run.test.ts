@@ -29,17 +29,17 @@ describe('the page of a real run', () => {
   beforeAll(async () => {
     browser = await launch();
     // With a clock, as the real service has: a step takes a while, and can be seen on its way.
-    local = await LocalTinker.start({ clockMs: 60 });
+    local = await LocalTinker.start({ clockMs: 60, flags: { sampleDispatchBytesSemaphoreSize: 4 * 1024 * 1024 } });
     service = new ServiceClient({ baseUrl: local.url, apiKey: local.apiKey, logLevel: 'silent' });
     dashboard = await serveDashboard(service, { decode, title: 'colours' });
     opened = await open(browser, dashboard.url);
     trainer = await service.createLoraTrainingClient({ baseModel: local.baseModels[0]!, rank: 8, seed: 1 });
   });
   afterAll(async () => {
-    await browser.close();
-    await dashboard.close();
-    await service.close();
-    await local.close();
+    await browser?.close();
+    await dashboard?.close();
+    await service?.close();
+    await local?.close();
   });
 
   const tile = (name: string) => opened.page.locator(`[data-tile="${name}"] dd`).first();
@@ -209,8 +209,21 @@ describe('the page of a real run', () => {
       (count) => count === 1,
     );
     expect(await backoff.textContent()).toMatch(/Backing off on forward_backward.*s left.*no room/);
-    expect(await page.locator('#requests tr', { hasText: 'forward_backward' }).textContent()).toContain('not sent');
+    const row = (request: string) => page.locator('#requests tr', { hasText: request });
+    // It names the call that waits, and what waits behind it does so too.
+    const behind = lastValueFrom(trainer.optimStep({ learningRate: 0 }));
+    await eventually(
+      () => row('ForwardBackward').textContent(),
+      (said) => /its next try in [\d.]+ s: .*no room/.test(said ?? ''),
+    );
+    await eventually(
+      () => row('OptimStep').textContent(),
+      (said) => said?.includes('its turn: one call of this model before it') === true,
+    );
+    await page.evaluate(() => document.getElementById('waiting')!.scrollIntoView({ behavior: 'instant' }));
+    await picture(page, 'unsent', false);
     await first;
+    await behind;
     local.dials.faults = fault('forward_backward', 402, 'the account is empty');
     const second = lastValueFrom(trainer.forwardBackward(DATA, 'cross_entropy'));
     const billing = page.locator('.pause[data-kind="billing"]');
@@ -227,6 +240,12 @@ describe('the page of a real run', () => {
     );
   });
 
+  it('shows bytes in flight against the budget that the service gives', async () => {
+    const budget = opened.page.locator('[data-budget="sampleBytes"]');
+    expect(await budget.textContent()).toMatch(/Prompts being sent.* of 4 MiB/);
+    expect(await opened.page.locator('[data-tile="Bytes in flight"]').textContent()).toMatch(/ of [\d.]+ MiB/);
+  });
+
   it('shows an error', async () => {
     local.dials.faults = {
       rules: [{ endpoint: 'optim_step', nth: 1, fault: { type: 'status', status: 400, detail: 'no such thing' } }],
@@ -236,7 +255,13 @@ describe('the page of a real run', () => {
     const errors = opened.page.locator('#error-rows');
     await eventually(
       () => errors.textContent(),
-      (said) => said?.includes('no such thing') === true,
+      (said) => /OptimStep.*no such thing/.test(said ?? ''),
+    );
+    // Refused before anything was sent: it says what it was all the same.
+    await expect(lastValueFrom(trainer.saveState(''))).rejects.toThrow();
+    await eventually(
+      () => errors.locator('tr').first().textContent(),
+      (said) => /invalid_input.*SaveWeights/.test(said ?? ''),
     );
   });
 
@@ -256,16 +281,20 @@ describe('the page of a real run', () => {
       (shown) => !shown,
     );
     const reached = new Set<string>();
+    const unmarked: string[] = [];
     await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
     for (let press = 0; press < 60; press++) {
       await page.keyboard.press('Tab');
-      reached.add(
-        await page.evaluate(() => {
-          const at = document.activeElement;
-          return at?.id || at?.getAttribute('data-chart') || at?.getAttribute('href') || '';
-        }),
-      );
+      const { name, marked } = await page.evaluate(() => {
+        const at = document.activeElement!;
+        const name = at.id || at.getAttribute('data-chart') || at.getAttribute('href') || at.className || at.tagName;
+        return { name, marked: at === document.body || getComputedStyle(at).outlineStyle !== 'none' };
+      });
+      reached.add(name);
+      if (!marked) unmarked.push(name);
     }
+    // Wherever one is, one can see it.
+    expect(unmarked).toStrictEqual([]);
     for (const place of ['theme', 'smoothing', 'Loss', 'search', 'sample-order', '#waiting'])
       expect(reached).toContain(place);
   });

@@ -117,7 +117,7 @@ export class Chart {
       {
         width: this.#plot.clientWidth || 400,
         height: HEIGHT,
-        padding: [8, 10, 0, 0],
+        padding: [8, null, 0, null],
         legend: { show: false },
         scales: { x: { time: axis === 'time' }, y: logarithmic ? { distr: 3 } : {} },
         cursor: {

@@ -40,7 +40,7 @@ export class Curves {
   constructor(runs: Runs) {
     this.#runs = runs;
     fillSelect(this.#window, WINDOWS);
-    this.#addSteps('Loss', () => 'loss', { always: true, logarithmic: () => this.#logarithmic.checked });
+    this.#addSteps('Loss', () => 'loss', { atFirst: true, logarithmic: () => this.#logarithmic.checked });
     this.#addSteps('Reward', () => this.#reward.value, { control: this.#reward });
     this.#addSteps('Learning rate', () => 'learningRate', { raw: true });
     this.#addSteps('Tokens per second', () => 'tokensPerSecond');
@@ -81,7 +81,9 @@ export class Curves {
       (rewards.length > 0 ? rewards : ['']).map((name) => [name, name || 'Reward']),
     );
     // Sorting keeps the order of those that are alike.
-    const others = names.filter((name) => !NAMED.has(name)).sort((a, b) => interest(a) - interest(b));
+    const others = names
+      .filter((name) => !NAMED.has(name) && !rewards.includes(name))
+      .sort((a, b) => interest(a) - interest(b));
     fillSelect(
       this.#other,
       (others.length > 0 ? others : ['']).map((name) => [name, name || 'Other metrics']),
@@ -124,12 +126,13 @@ export class Curves {
     column: () => string,
     {
       control,
-      always = false,
+      atFirst = false,
       raw = false,
       logarithmic = () => false,
     }: {
       readonly control?: HTMLElement;
-      readonly always?: boolean;
+      /** Shown also before anything is: the place where curves will be. */
+      readonly atFirst?: boolean;
       readonly raw?: boolean;
       readonly logarithmic?: () => boolean;
     } = {},
@@ -146,7 +149,8 @@ export class Curves {
     const picture = (state: DashboardState, points: number): Picture | undefined => {
       const name = column();
       const runs = this.#runs.shown(state).filter(({ run }) => run.series.column(name) !== undefined);
-      if (!always && runs.length === 0) return undefined;
+      const nothingYet = [...state.runs.values()].every(({ series }) => series.length === 0);
+      if (runs.length === 0 && !(atFirst && nothingYet)) return undefined;
       const weight = raw ? 0 : Number(this.#smoothing.value);
       const log = logarithmic();
       const lines: Line[] = [];

@@ -12,7 +12,7 @@ export function number(value: number | undefined | null): string {
         : size === 0
           ? '0'
           : size < 1e-3
-            ? size.toExponential(2)
+            ? Number(size.toPrecision(3)).toExponential()
             : Number.isInteger(size)
               ? String(size)
               : trim(size);

@@ -20,6 +20,7 @@ export class Samples {
   readonly #order = byId<HTMLSelectElement>('sample-order');
   readonly #hold = byId<HTMLInputElement>('sample-hold');
   readonly #count = byId('sample-count');
+  readonly #legend = byId('legend');
   readonly #back = byId<HTMLButtonElement>('sample-back');
   readonly #next = byId<HTMLButtonElement>('sample-next');
   #page = 0;
@@ -64,6 +65,9 @@ export class Samples {
     });
     this.#page = Math.max(0, Math.min(this.#page, Math.ceil(found.length / PAGE) - 1));
     const page = found.slice(this.#page * PAGE, (this.#page + 1) * PAGE);
+    // One page needs no turning, and no samples no key to their colours.
+    this.#back.hidden = this.#next.hidden = found.length <= PAGE;
+    this.#legend.hidden = all.length === 0;
     this.#back.disabled = this.#page === 0;
     this.#next.disabled = (this.#page + 1) * PAGE >= found.length;
     const first = this.#page * PAGE + 1;

@@ -5,6 +5,8 @@ import { bytes, number, whole } from './format.js';
 import { meter } from './meter.js';
 
 const SECONDS = 10;
+/** In pixels. */
+const NARROWEST = 145;
 
 /** The numbers of this moment. */
 export class Tiles {
@@ -27,16 +29,36 @@ export class Tiles {
     const series = newest.run?.series;
     const reward = series?.names.find((name) => /reward/i.test(name));
     this.#show('Step', series?.lastIndex === undefined ? '–' : whole(series.lastIndex));
-    this.#show('Loss', number(series?.last('loss')));
+    // A run of which only the events tell has no loss; before there is a run, all places are shown.
+    const known = (name: string) =>
+      series === undefined || series.length === 0 || series.column(name) !== undefined
+        ? number(series?.last(name))
+        : undefined;
+    this.#show('Loss', known('loss'));
     this.#show('Reward', reward === undefined ? undefined : number(series?.last(reward)));
-    this.#show('Learning rate', number(series?.last('learningRate')));
-    this.#show('Tokens/s', number(series?.last('tokensPerSecond')));
-    this.#show('Samples/s', number(samplesPerSecond(state, nowMs)));
+    this.#show('Learning rate', known('learningRate'));
+    this.#show('Tokens/s', known('tokensPerSecond'));
+    // A log tells of steps and samples; what happens between the client and the service, only the client does.
+    const live = events.load !== undefined || Object.keys(events.counts).length > 0;
+    this.#show('Samples', state.samples.length === 0 ? undefined : whole(state.samples.last!.id + 1));
+    this.#show('Samples/s', live ? number(samplesPerSecond(state, nowMs)) : undefined);
     this.#show('Cycles/step', series?.column('cycles') === undefined ? undefined : number(series.last('cycles')));
-    this.#show('Under way', whole(events.load?.calls ?? events.requests.size));
-    this.#showBytes(state);
-    this.#show('Retries', whole((events.counts['request-retry'] ?? 0) + (events.counts['sample-resubmitted'] ?? 0)));
-    this.#show('Errors', whole(events.failures.length), events.failures.length > 0 ? 'bad' : '');
+    this.#show('Under way', live ? whole(events.load?.calls ?? events.requests.size) : undefined);
+    if (live) this.#showBytes(state);
+    else this.#show('Bytes in flight', undefined);
+    const retries = (events.counts['request-retry'] ?? 0) + (events.counts['sample-resubmitted'] ?? 0);
+    this.#show('Retries', live ? whole(retries) : undefined);
+    this.#show('Errors', live ? whole(events.failures.length) : undefined, events.failures.length > 0 ? 'bad' : '');
+    this.#layOut();
+  }
+
+  /** As few rows as there is room for, and as many in each: the last is not left with one. */
+  #layOut(): void {
+    const { length } = [...this.#values.values()].filter(({ tile }) => !tile.hidden);
+    const most = Math.max(2, Math.floor(this.#list.clientWidth / NARROWEST));
+    const columns = Math.ceil(length / Math.ceil(length / most));
+    const template = `repeat(${columns}, minmax(0, 1fr))`;
+    if (this.#list.style.gridTemplateColumns !== template) this.#list.style.gridTemplateColumns = template;
   }
 
   /** Against the budget that is fullest; the others are told of where the waiting is. */

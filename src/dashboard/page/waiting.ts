@@ -12,11 +12,13 @@ const TITLES = { backoff: 'Backing off', sampling: 'Sampling is paused', billing
 export class Waiting {
   readonly #pauses = byId('pauses');
   readonly #said = byId('said');
+  readonly #header = byId('header');
   readonly #budgets = byId('budgets');
   readonly #summary = byId('waiting-summary');
   readonly #rows = byId('requests');
   readonly #table = byId('waits');
   readonly #notes = byId('notes');
+  readonly #lately = byId('lately');
 
   render({ events }: DashboardState, nowMs: number): void {
     const pauses = gathered(events.pausesAt(nowMs));
@@ -26,10 +28,19 @@ export class Waiting {
     );
     // Read out when it changes, not with every second of a countdown.
     const said = pauses.map(titleOf).join('. ');
-    if (this.#said.textContent !== said) this.#said.textContent = said;
+    if (this.#said.textContent !== said) {
+      this.#said.textContent = said;
+      // What is scrolled to shall not end up behind them.
+      const covered = this.#header.offsetHeight + this.#pauses.offsetHeight + 8;
+      document.documentElement.style.scrollPaddingTop = `${covered}px`;
+    }
 
     const waits = waitsOf(events, nowMs);
-    this.#summary.textContent = summaryOf(waits);
+    const told = events.load !== undefined || Object.keys(events.counts).length > 0;
+    this.#summary.textContent = told
+      ? summaryOf(waits)
+      : 'What is read from a log waits for nothing; a run that serves this page itself shows here what it waits for.';
+    this.#lately.hidden = !told;
     this.#table.hidden = waits.length === 0;
     patch(
       this.#rows,

@@ -134,8 +134,16 @@ function unsentSamples(
   const bytesLine = Math.min(all.count, sampleBytes.waiting);
   const slotsLine = Math.min(all.count - bytesLine, sampleSlots.waiting);
   const sending = Math.min(all.count - bytesLine - slotsLine, Math.max(0, sampleSlots.inUse - bytesLine));
+  // Each submission that backs off says so; which of them it is nobody needs to know.
+  const again = pauses.filter(
+    ({ kind, what, target }) => kind === 'backoff' && what === 'asample' && target === undefined,
+  );
+  const tries = again
+    .slice(0, sending)
+    .map((pause) => [1, { why: `its next try ${inTime(pause, nowMs)}`, held: true }] as const);
   const groups: readonly (readonly [count: number, why: Why])[] = [
-    [sending, ask({ ...all, target: samples.length === 1 ? all.target : '' })],
+    ...tries,
+    [sending - tries.length, { why: 'the service to accept it', held: false }],
     [bytesLine, { why: noRoom(sampleBytes, 'prompts'), held: true }],
     [
       slotsLine,
@@ -155,8 +163,8 @@ function backoffOf({ requestType, target }: Calls, pauses: readonly Pause[]): Pa
   return backoffs.findLast((pause) =>
     pause.requestType === undefined
       ? // What has no kind of its own is done for others: a session is opened, a token fetched.
-        requestType !== 'Sample'
-      : pause.requestType === requestType && (pause.target === undefined || target === '' || pause.target === target),
+        requestType === '' || requestType === 'CreateModel'
+      : pause.requestType === requestType && (target === '' || pause.target === target),
   );
 }
 

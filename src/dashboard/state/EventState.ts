@@ -5,6 +5,8 @@ import { appendRows, packRows } from './packRows.js';
 
 const RETRY_KINDS = new Set(['request-retry', 'sample-resubmitted']);
 const SECONDS_KEPT = 7200;
+/** What comes so late is still of now: not all clocks tell the same. */
+const LATE_SECONDS = 10;
 
 /** What the events of a client come to: what is under way, what stands still and why, what failed, how fast it goes. */
 export class EventState {
@@ -189,10 +191,17 @@ export class EventState {
 
   #tick(atMs: number, more: Readonly<Record<string, number>>): void {
     const second = Math.floor(atMs / 1000);
+    if (second < (this.clock.lastIndex ?? -Infinity) - LATE_SECONDS) {
+      // Of another time, as a log may tell it: it belongs there, where there is such a place.
+      this.clock.set(second, more, 'add');
+      return;
+    }
     if (second > (this.clock.lastIndex ?? -Infinity)) this.clock.append({ index: second, values: {} });
     const at = this.clock.lastIndex!;
     this.clock.set(at, more, 'add');
-    this.clock.set(at, { bytes: this.#bytes });
+    // A log tells of samples and of nothing that is sent.
+    if (this.load !== undefined || this.counts['request-sent'] !== undefined)
+      this.clock.set(at, { bytes: this.#bytes });
     if (this.bytesBeingSent !== undefined) this.clock.set(at, { sending: this.bytesBeingSent });
   }
 }

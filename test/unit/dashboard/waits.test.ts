@@ -84,6 +84,15 @@ describe('what calls wait for that the service has not accepted', () => {
       ['Sample', 500, 'its turn to be sent: 400 at once are the limit, and all are taken'],
       ['Sample', 100, 'a sample of its client to finish first'],
     ]);
+    const some = withLoad([calls('Sample', { count: 3 })], {
+      budgets: budgets({ sampleSlots: { inUse: 3, size: 400, waiting: 0 } }),
+    });
+    const work = { requestType: 'Sample', path: 'asample' };
+    some.apply({ type: 'request-retry', atMs: 0, ...work, delayMs: 1100, attempt: 1, error: error('503') });
+    expect(said(some)).toStrictEqual([
+      ['Sample', 1, 'its next try in 1.0 s: 503'],
+      ['Sample', 2, 'the service to accept it'],
+    ]);
     const paused = withLoad([samples]);
     paused.apply({ type: 'dispatch-paused', atMs: 0, pauseMs: 5100, waiting: 3 });
     expect(said(paused)).toStrictEqual([
