@@ -24,21 +24,20 @@ export class SampleTally {
     this.#tokens += sequences.reduce((sum, { tokens }) => sum + tokens.length, 0);
   }
 
-  /** How far it is. `share` is how much of the file of prompts has been read, where that is known. */
+  /** How far it is. `share` is the share of the file that was asked so far, where there is one. */
   status(share?: number): Status {
     const done = this.finished + this.failed;
     const seconds = Math.max(1, this.#now() - this.#startedMs) / 1000;
     const text = this.allAsked ? `${done}/${count(this.asked, 'prompt')}` : `${count(done, 'prompt')} done`;
     const underWay = this.asked - done;
+    const known = this.allAsked ? 1 : share;
+    const fraction = known === undefined || this.asked === 0 ? undefined : (known * done) / this.asked;
     return {
       label: 'sampling',
-      ...(this.allAsked && this.asked > 1 ? { fraction: done / this.asked } : {}),
+      ...(fraction === undefined || (this.allAsked && this.asked < 2) ? {} : { fraction }),
       facts: [
         { text },
         ...(this.allAsked ? [] : [{ text: `${underWay} under way`, keep: 2.5 }]),
-        ...(this.allAsked || share === undefined
-          ? []
-          : [{ text: `${Math.floor(share * 100)} % of the file read`, keep: 3 }]),
         ...(this.failed === 0 ? [] : [{ text: `${this.failed} failed` }]),
         ...(this.#tokens === 0 ? [] : [{ text: `${rate(this.#tokens / seconds)} tokens/s`, keep: 1 }]),
         { text: `${Math.floor(seconds)} s`, keep: 4.5 },

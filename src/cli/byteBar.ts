@@ -59,7 +59,7 @@ export class Transfer {
     return {
       fraction: totalBytes === 0 ? 1 : bytes / totalBytes,
       facts: [
-        { text: `${size(bytes)} of ${size(totalBytes)}` },
+        { text: `${size(bytes)} of ${size(totalBytes)}`, keep: 3.5 },
         speed,
         ...(Number.isFinite(leftMs) ? [{ text: `${clock(leftMs)} left`, keep: 3 }] : []),
       ],

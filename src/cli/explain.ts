@@ -30,6 +30,12 @@ const SYSTEM: Readonly<Record<string, string>> = {
   EEXIST: 'exists already',
 };
 
+const NO_KEY = {
+  message: 'No API key',
+  details:
+    'Log in with: tinker-rx auth login (or set TINKER_API_KEY)\nTo try it without a key: tinker-rx demo, or tinker-rx local',
+};
+
 export interface Explanation extends CliErrorOptions {
   readonly message: string;
   readonly exitCode: number;
@@ -50,6 +56,8 @@ export function explain(error: unknown): Explanation {
       [advice, `Details: ${error.message}`].filter((part) => part !== undefined).join('\n'),
     );
   }
+  // The client speaks to programs; here a command is the way.
+  if (code === 'invalid_input' && error.message.startsWith('no API key')) return { ...NO_KEY, exitCode: 1 };
   const system = typeof code === 'string' ? SYSTEM[code] : undefined;
   if (system !== undefined) {
     const what = typeof path === 'string' ? path : typeof port === 'number' ? `port ${port}` : undefined;

@@ -14,11 +14,13 @@ const onInterrupt = (listener: () => void): (() => void) => {
   return () => listeners.delete(own);
 };
 let interrupts = 0;
+let terminated = false;
 const interrupt = (signal: NodeJS.Signals): void => {
   interrupts++;
+  terminated ||= signal === 'SIGTERM';
   if (listeners.size === 0 || interrupts >= PATIENCE) {
     if (stderr.isTTY === true) process.stderr.write('\r\u001b[K');
-    process.exit(signal === 'SIGINT' ? INTERRUPTED : TERMINATED);
+    process.exit(terminated ? TERMINATED : INTERRUPTED);
   }
   for (const listener of [...listeners]) listener();
 };
@@ -50,4 +52,4 @@ const { stdin, stdout } = process;
 const code = await runCli(process.argv.slice(2), { stdin, stdout, stderr, onInterrupt, now: () => Date.now() });
 // Written out before the process ends, also through a pipe; sockets and timers that are left must not keep it.
 await Promise.all([stdout, process.stderr].map((to) => new Promise<void>((resolve) => to.write('', () => resolve()))));
-process.exit(readerIsGone ? 0 : code);
+process.exit(readerIsGone ? 0 : code === INTERRUPTED && terminated ? TERMINATED : code);

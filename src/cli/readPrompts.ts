@@ -1,4 +1,4 @@
-import { createReadStream, statSync, type ReadStream } from 'node:fs';
+import { createReadStream, statSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { type Observable, of } from 'rxjs';
@@ -23,7 +23,7 @@ export interface PromptOptions {
 
 export interface PromptSource {
   readonly prompts: Observable<Prompt>;
-  /** How much of a file has been read, from 0 to 1; undefined where there is none, or where that is not known. */
+  /** Which share of a file the prompts so far are, from 0 to 1; undefined where there is no file. */
   readonly share: () => number | undefined;
 }
 
@@ -38,11 +38,12 @@ export function readPrompts({ stdin }: Context, options: PromptOptions): PromptS
   const isFile = file !== undefined && file !== '-';
   // Looked at before the service is: who misspelt a name need not wait for a model.
   const totalBytes = isFile ? statSync(file).size : 0;
-  let stream: ReadStream | undefined;
-  const open = () => (isFile ? (stream = createReadStream(file)) : stdin);
+  const open = () => (isFile ? createReadStream(file) : stdin);
+  let bytes = 0;
+  const onLine = (line: string) => (bytes += Buffer.byteLength(line) + 1);
   return {
-    prompts: fromRowBatches(() => (whole ? wholePrompt(open(), options) : linePrompts(open(), options))),
-    share: () => (stream === undefined || totalBytes === 0 ? undefined : stream.bytesRead / totalBytes),
+    prompts: fromRowBatches(() => (whole ? wholePrompt(open(), options) : linePrompts(open(), options, onLine))),
+    share: () => (whole || totalBytes === 0 ? undefined : Math.min(1, bytes / totalBytes)),
   };
 }
 
@@ -52,7 +53,11 @@ async function* wholePrompt(input: Readable, options: PromptOptions): AsyncGener
   yield [{ ...textPrompt(text.replace(/\n$/, ''), options), alone: true }];
 }
 
-async function* linePrompts(input: Readable, options: PromptOptions): AsyncGenerator<readonly Prompt[]> {
+async function* linePrompts(
+  input: Readable,
+  options: PromptOptions,
+  onLine: (line: string) => void,
+): AsyncGenerator<readonly Prompt[]> {
   // An error of the stream is none of its lines.
   const failed = new Promise<never>((_, reject) => input.once('error', reject));
   failed.catch(() => {});
@@ -60,6 +65,7 @@ async function* linePrompts(input: Readable, options: PromptOptions): AsyncGener
   for (let number = 1; ; number++) {
     const next = await Promise.race([lines.next(), failed]);
     if (next.done === true) return;
+    onLine(next.value);
     if (next.value.trim() !== '') yield [linePrompt(next.value, number, options)];
   }
 }

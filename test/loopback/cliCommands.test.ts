@@ -284,6 +284,16 @@ describe('auth', () => {
     const key = local.apiKey;
     vi.stubEnv('TINKER_API_KEY', '');
     expect((await run(['auth', 'status'])).stdout).toBe('Credentials available: no\n');
+    for (const args of [
+      ['run', 'list'],
+      ['sample', '-m', 'x', 'hi'],
+      ['billing', 'checkpoint-storage'],
+    ])
+      expect(await run(args)).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(/^Error: No API key\nLog in with: tinker-rx auth login/) as string,
+      });
     const bad = await run(['auth', 'login'], { input: 'tml-wrong\n' });
     expect(bad.code).toBe(1);
     expect(bad.stderr).toContain('Error: Could not validate the API key\nAuthentication failed');

@@ -1,6 +1,6 @@
 /** The command as a process of its own on a real (pseudo-)terminal, by `script` of util-linux. */
 import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -45,9 +45,9 @@ const environment = (more: Readonly<Record<string, string>> = {}) => ({
 });
 
 /** Starts the command on a terminal; gives what the terminal shows so far, and its keyboard. */
-function terminal(args: readonly string[], more: Readonly<Record<string, string>> = {}) {
+function terminal(args: readonly string[], more: Readonly<Record<string, string>> = {}, columns = COLUMNS) {
   const words = [process.execPath, main, ...args].map((word) => `'${word}'`).join(' ');
-  const child = spawn('script', ['-qec', `stty cols ${COLUMNS} rows 24; exec ${words}`, '/dev/null'], {
+  const child = spawn('script', ['-qec', `stty cols ${columns} rows 24; exec ${words}`, '/dev/null'], {
     cwd: folder,
     env: environment(more),
   });
@@ -83,6 +83,23 @@ describe('train', () => {
     expect(Math.max(...bars.map(textWidth))).toBeLessThan(COLUMNS);
     // Redrawn in place: no line feed between two states of the bar.
     expect(shown()).toMatch(/\rtrain[^\n]*\rtrain/);
+  });
+
+  it('says what matters on 40 columns, and wraps nothing', { timeout: 60_000 }, async () => {
+    const args = ['train', QUESTIONS, ...TRAIN, '--epochs', '20', '--log', 'narrow'];
+    const { code, shown } = terminal(args, {}, 40);
+    expect(await code).toBe(0);
+    const bars = states(shown()).filter((line) => line.startsWith('train'));
+    expect(bars.at(-1)).toMatch(/^train {2}100 % {2}20\/20 steps {2}loss \d\.\d{4}$/);
+    expect(Math.max(...bars.map(textWidth))).toBeLessThan(40);
+  });
+
+  it('redraws nothing on a terminal that cannot', { timeout: 60_000 }, async () => {
+    const args = ['train', QUESTIONS, ...TRAIN, '--epochs', '3', '--log', 'dumb'];
+    const { code, shown } = terminal(args, { TERM: 'dumb' });
+    expect(await code).toBe(0);
+    expect(shown()).not.toContain('\u001b');
+    expect(shown()).toContain('train: 100 %, 3/3 steps');
   });
 
   it('saves on Ctrl-C, says how to go on, and goes on', { timeout: 60_000 }, async () => {
@@ -163,6 +180,44 @@ describe('output', () => {
     expect(await plain.code).toBe(0);
     expect(plain.shown()).not.toMatch(/\u001b\[\d+m/);
     expect(plain.shown()).toContain('tinker-rx/tiny');
+  });
+
+  it('cancels what is under way where its reader has read enough', { timeout: 60_000 }, async () => {
+    const prompts = Array.from({ length: 400 }, (_, place) => `prompt ${place}\n`).join('');
+    writeFileSync(join(folder, 'prompts.txt'), prompts);
+    let cancelled = 0;
+    let asked = 0;
+    const watched = await LocalTinker.start({
+      dynamicFlags: { sampleCancelEnabled: true },
+      onRequest: ({ endpoint }) => {
+        if (endpoint === 'asample') asked++;
+        if (endpoint === 'cancel_future') cancelled++;
+      },
+    });
+    const sample = `'${process.execPath}' '${main}' sample -m tinker-rx/tiny --file prompts.txt --max-tokens 100 -f json`;
+    const { stdout, stderr } = await promisify(execFile)(
+      'bash',
+      ['-c', `${sample} | head -n 1 | cut -c 1-9; echo "\${PIPESTATUS[0]}"`],
+      { env: environment({ TINKER_BASE_URL: watched.url, TINKER_API_KEY: watched.apiKey }), cwd: folder },
+    );
+    await watched.close();
+    expect({ stdout, stderr }).toStrictEqual({ stdout: '{"index":\n0\n', stderr: '' });
+    expect(cancelled).toBeGreaterThan(0);
+    expect(asked).toBeLessThan(400);
+  });
+
+  it('ends with 143 on SIGTERM, having closed what it has to', { timeout: 30_000 }, async () => {
+    local.dials.clockMs = 100;
+    const args = ['train', QUESTIONS, ...TRAIN, '--epochs', '400', '--log', 'terminated'];
+    const child = spawn(process.execPath, [main, ...args], { cwd: folder, env: environment() });
+    running.push(child);
+    let shown = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (shown += text));
+    const metrics = () => readFileSync(join(folder, 'terminated', 'metrics.jsonl'), 'utf8');
+    await vi.waitFor(() => expect(metrics()).toContain('"index":1'), { timeout: 20_000 });
+    child.kill('SIGTERM');
+    expect(await new Promise((resolve) => child.on('close', resolve))).toBe(143);
+    expect(shown).toMatch(/saved after step \d+\. Go on with: tinker-rx train --resume terminated/);
   });
 
   it('ends quietly where its reader does not read on, and on Ctrl-C while it waits', { timeout: 30_000 }, async () => {

@@ -5,8 +5,11 @@ import { checkAccess, checkAddress } from '../doctor/checkService.js';
 import { withHttp } from '../http.js';
 import { printJson } from '../print.js';
 import { styleFor } from '../style.js';
-import { oneLine, padEnd } from '../../sinks/internal/textWidth.js';
+import { oneLine, padEnd, wrap } from '../../sinks/internal/textWidth.js';
 import { waitFor } from '../waitFor.js';
+
+const INDENT = 12;
+const NARROWEST = 20;
 
 /** Looks at everything that has to be right, in the order in which it matters. Ends with 1 where something is wrong. */
 export default async function doctor(context: Context): Promise<number> {
@@ -29,6 +32,9 @@ export default async function doctor(context: Context): Promise<number> {
 function print({ stdout }: Context, { name, state, found, advice }: Finding): void {
   const { green, yellow, red } = styleFor(stdout);
   const mark = { ok: green('✓'), warning: yellow('!'), wrong: red('✗') }[state];
-  stdout.write(`${mark} ${padEnd(name, 10)}${oneLine(found)}\n`);
-  for (const line of advice?.split('\n') ?? []) stdout.write(`  ${padEnd('', 10)}${oneLine(line)}\n`);
+  const width = stdout.isTTY === true ? Math.max(NARROWEST, (stdout.columns ?? 80) - INDENT) : Infinity;
+  const lines = [found, ...(advice?.split('\n') ?? [])].flatMap((text) => wrap(oneLine(text), width));
+  const [first, ...rest] = lines;
+  stdout.write(`${mark} ${padEnd(name, INDENT - 2)}${first}\n`);
+  for (const line of rest) stdout.write(`${padEnd('', INDENT)}${line}\n`);
 }

@@ -106,7 +106,7 @@ function print(
 ): void {
   const { stdout, stderr } = context;
   // Where both are one terminal, the progress line has to make room.
-  if (stderr.isTTY === true) stderr.write('\r\u001b[K');
+  if (stdout.isTTY === true && stderr.isTTY === true) stderr.write('\r\u001b[K');
   const texts = sequences.map(({ tokens }) => replyOf(prompt, renderer, tokens));
   if (context.format === 'json') {
     const samples = sequences.map((sequence, place) => ({

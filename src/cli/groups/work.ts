@@ -33,10 +33,16 @@ export function declareWork(program: Command, declaration: Declaration): void {
     .option('--from <path>', 'start from the weights of a tinker:// checkpoint instead of a base model')
     .option('--log <folder>', 'folder for metrics and checkpoints (default: runs/<data>-<time>)')
     .option('--resume <folder>', 'go on with the run logged in this folder, with its options')
-    .option('--rank <n>', 'LoRA rank', integer(1))
+    .option('--rank <n>', 'LoRA rank (default: 32)', integer(1))
     .option('--learning-rate <rate>', 'peak learning rate (default: the one fitted for the model, or 1e-4)', number(0))
-    .addOption(new Option('--schedule <name>', 'learning rate over the run').choices(['constant', 'linear', 'cosine']))
-    .option('--warm-up <steps>', 'steps the learning rate takes to rise', integer(0))
+    .addOption(
+      new Option('--schedule <name>', 'learning rate over the run (default: linear)').choices([
+        'constant',
+        'linear',
+        'cosine',
+      ]),
+    )
+    .option('--warm-up <steps>', 'steps the learning rate takes to rise (default: 0)', integer(0))
     .option('--batch-size <n>', 'conversations in a step (default: 128)', integer(1))
     .option('--epochs <n>', 'how often to go through the data (default: 1)', integer(1))
     .option('--steps <n>', 'stop after so many steps, going through the data as often as needed', integer(1))

@@ -23,7 +23,7 @@ export async function countExamples(context: Context, config: TrainConfig, rende
     const { fraction, facts = [] } = transfer.status();
     const told = [
       { text: count(progress?.rows ?? 0, 'conversation'), keep: 5 },
-      { text: count(tokens, 'token'), keep: 2.5 },
+      { text: count(tokens, 'token'), keep: 1.5 },
     ];
     return { label: `reading ${basename(data)}`, fraction, facts: [...facts, ...told] };
   };

@@ -68,7 +68,7 @@ it('tells failures in a sentence and an exit code', () => {
     exitCode: 1,
   });
   expect(explain(new APIConnectionError('refused')).details).toMatch(/TINKER_BASE_URL.*\nDetails: refused$/);
-  expect(explain(new ValidationError('no API key'))).toStrictEqual({ message: 'no API key', exitCode: 1 });
+  expect(explain(new ValidationError('rank must be > 0'))).toStrictEqual({ message: 'rank must be > 0', exitCode: 1 });
   expect(explain(new CliError('no', { details: 'why', exitCode: 2 }))).toStrictEqual({
     message: 'no',
     details: 'why',

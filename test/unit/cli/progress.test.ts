@@ -134,10 +134,11 @@ describe('sampling', () => {
     tally.asked = 200;
     tally.finish({ sequences: [{ tokens: new Int32Array(50) }] } as never);
     ms = 10_000;
+    expect(tally.status()).not.toHaveProperty('fraction');
+    expect(tally.status(0.25).fraction).toBe(0.25 / 200);
     expect(tally.status(0.25).facts!.map(({ text }) => text)).toStrictEqual([
       '1 prompt done',
       '199 under way',
-      '25 % of the file read',
       '5.0 tokens/s',
       '10 s',
     ]);
