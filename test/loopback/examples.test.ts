@@ -53,7 +53,7 @@ describe('examples', () => {
 
   it('processes: three processes sample through a handle', async () => {
     expect((await output('processes')).match(/^What color is .*\? It is .*$/gm)).toHaveLength(3);
-  }, 60_000);
+  }, 120_000);
 
   it.each(['sft', 'rl', 'processes'])('%s takes at most 40 lines of code', (example) => {
     expect(codeLines(example)).toBeLessThanOrEqual(40);
