@@ -4,7 +4,8 @@ import { runCli } from './program.js';
 
 /** Whoever presses it a third time wants out, whatever is still being closed. */
 const PATIENCE = 3;
-const TERMINATED = 143;
+/** What ends the process from outside, and the exit code that shells expect for it. */
+const SIGNALS = { SIGINT: INTERRUPTED, SIGTERM: 143, SIGHUP: 129 } as const;
 
 const listeners = new Set<() => void>();
 const onInterrupt = (listener: () => void): (() => void) => {
@@ -13,28 +14,36 @@ const onInterrupt = (listener: () => void): (() => void) => {
   listeners.add(own);
   return () => listeners.delete(own);
 };
-let interrupts = 0;
-let terminated = false;
-const interrupt = (signal: NodeJS.Signals): void => {
-  interrupts++;
-  terminated ||= signal === 'SIGTERM';
-  if (listeners.size === 0 || interrupts >= PATIENCE) {
-    if (stderr.isTTY === true) process.stderr.write('\r\u001b[K');
-    process.exit(terminated ? TERMINATED : INTERRUPTED);
-  }
+const stop = (): void => {
   for (const listener of [...listeners]) listener();
 };
-process.on('SIGINT', interrupt);
-process.on('SIGTERM', interrupt);
-
+let interrupts = 0;
 let readerIsGone = false;
-/** `tinker-rx run list | head` closes the pipe early, which is no failure: what is under way is cancelled, without a word. */
+let interruptedWith: number = INTERRUPTED;
+const interrupt = (signal: keyof typeof SIGNALS): void => {
+  interruptedWith = SIGNALS[signal];
+  // A terminal that goes away says so twice: by the signal, and by what is written to it.
+  if (signal === 'SIGHUP' && readerIsGone) return;
+  readerIsGone ||= signal === 'SIGHUP';
+  interrupts++;
+  if (listeners.size === 0 || interrupts >= PATIENCE) {
+    if (stderr.isTTY === true) process.stderr.write('\r\u001b[K');
+    process.exit(interruptedWith);
+  }
+  stop();
+};
+for (const signal of Object.keys(SIGNALS) as (keyof typeof SIGNALS)[]) process.on(signal, () => interrupt(signal));
+
+/**
+ * `tinker-rx run list | head` closes the pipe early, which is no failure: what is under way is cancelled, without a word. So it is where the
+ * terminal is gone (EIO).
+ */
 const onBroken = (error: NodeJS.ErrnoException): void => {
-  if (error.code !== 'EPIPE') process.exit(1);
+  if (error.code !== 'EPIPE' && error.code !== 'EIO') process.exit(1);
   if (readerIsGone) return;
   readerIsGone = true;
   if (listeners.size === 0) process.exit(0);
-  for (const listener of [...listeners]) listener();
+  stop();
 };
 process.stdout.on('error', onBroken);
 process.stderr.on('error', onBroken);
@@ -52,4 +61,4 @@ const { stdin, stdout } = process;
 const code = await runCli(process.argv.slice(2), { stdin, stdout, stderr, onInterrupt, now: () => Date.now() });
 // Written out before the process ends, also through a pipe; sockets and timers that are left must not keep it.
 await Promise.all([stdout, process.stderr].map((to) => new Promise<void>((resolve) => to.write('', () => resolve()))));
-process.exit(readerIsGone ? 0 : code === INTERRUPTED && terminated ? TERMINATED : code);
+process.exit(interrupts > 0 && code === INTERRUPTED ? interruptedWith : readerIsGone ? 0 : code);

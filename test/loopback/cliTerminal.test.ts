@@ -206,18 +206,19 @@ describe('output', () => {
     expect(asked).toBeLessThan(400);
   });
 
-  it('ends with 143 on SIGTERM, having closed what it has to', { timeout: 30_000 }, async () => {
+  it.each([
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)('ends on %s with %d, having saved', { timeout: 60_000 }, async (signal, expected) => {
     local.dials.clockMs = 100;
-    const args = ['train', QUESTIONS, ...TRAIN, '--epochs', '400', '--log', 'terminated'];
+    const args = ['train', QUESTIONS, ...TRAIN, '--epochs', '400', '--log', signal];
     const child = spawn(process.execPath, [main, ...args], { cwd: folder, env: environment() });
     running.push(child);
-    let shown = '';
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (shown += text));
-    const metrics = () => readFileSync(join(folder, 'terminated', 'metrics.jsonl'), 'utf8');
-    await vi.waitFor(() => expect(metrics()).toContain('"index":1'), { timeout: 20_000 });
-    child.kill('SIGTERM');
-    expect(await new Promise((resolve) => child.on('close', resolve))).toBe(143);
-    expect(shown).toMatch(/saved after step \d+\. Go on with: tinker-rx train --resume terminated/);
+    const log = (name: string) => readFileSync(join(folder, signal, `${name}.jsonl`), 'utf8');
+    await vi.waitFor(() => expect(log('metrics')).toContain('"index":1'), { timeout: 20_000 });
+    child.kill(signal);
+    expect(await new Promise((resolve) => child.on('close', resolve))).toBe(expected);
+    expect(log('checkpoints')).toMatch(/"name":"step-0000\d\d"/);
   });
 
   it('ends quietly where its reader does not read on, and on Ctrl-C while it waits', { timeout: 30_000 }, async () => {

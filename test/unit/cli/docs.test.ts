@@ -59,7 +59,7 @@ describe.each(commands)('%s', (path, command) => {
 it('lists the flags of every command, and the exit codes', () => {
   const before = text.split(/^### `/m)[0]!;
   expect(rowsOf(before)).toStrictEqual(program.options.map(rowOf));
-  for (const code of [0, 1, 2, 130, 143]) expect(before).toMatch(new RegExp(`^\\| ${code} \\|`, 'm'));
+  for (const code of ['0', '1', '2', '130', '129, 143']) expect(before).toContain(`\n| ${code} | `);
 });
 
 const shown = [...text.matchAll(/^<!-- golden: ([\w-]+) -->\n\n?```\w*\n\$ (.+)\n([^]*?)^```$/gm)];
