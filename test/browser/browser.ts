@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
 const ARTIFACTS = fileURLToPath(new URL('../../artifacts/', import.meta.url));
 
@@ -37,9 +37,13 @@ export interface Opened {
   readonly problems: string[];
 }
 
-/** A page in a context of its own. */
+/** A page in a window of its own. */
 export async function open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Opened> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  return openIn(await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options }), url);
+}
+
+/** A page in a window that is there. */
+export async function openIn(context: BrowserContext, url: string): Promise<Opened> {
   const page = await context.newPage();
   const problems: string[] = [];
   page.on('pageerror', (error) => problems.push(error.message));

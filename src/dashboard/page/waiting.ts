@@ -38,7 +38,7 @@ export class Waiting {
     const waits = waitsOf(events, nowMs);
     const told = events.load !== undefined || Object.keys(events.counts).length > 0;
     this.#summary.textContent = told
-      ? summaryOf(waits)
+      ? summaryOf(waits, events.load?.calls)
       : 'What is read from a log waits for nothing; a run that serves this page itself shows here what it waits for.';
     this.#lately.hidden = !told;
     this.#table.hidden = waits.length === 0;
@@ -95,13 +95,13 @@ function pauseRow(pause: Pause, nowMs: number): HTMLElement {
   );
 }
 
-function summaryOf(waits: readonly Wait[]): string {
+function summaryOf(waits: readonly Wait[], calls?: number): string {
   if (waits.length === 0) return 'Nothing is under way.';
   const count = (some: readonly Wait[]) => some.reduce((sum, each) => sum + each.count, 0);
   const accepted = waits.reduce((sum, { ids }) => sum + ids.length, 0);
   const held = count(waits.filter((wait) => wait.held));
   const parts = [
-    `${whole(count(waits))} under way`,
+    `${whole(calls ?? count(waits))} under way`,
     `${whole(accepted)} with the service`,
     ...(held > 0 ? [`${whole(held)} held up`] : []),
     ...(waits.length > SHOWN ? [`the first ${SHOWN} lines of ${whole(waits.length)}`] : []),
