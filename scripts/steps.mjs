@@ -6,7 +6,10 @@ export const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** No step waits longer than this for a program: a hanging one must not hang the machine it runs on. */
 const LONGEST_MS = 15 * 60_000;
-const LINES_KEPT = 60;
+const LINES_KEPT = 200;
+
+const children = new Set();
+process.on('exit', () => children.forEach((child) => child.kill()));
 
 /**
  * Runs a program and gives what it printed. With `show`, its output also goes where ours goes, as it comes.
@@ -16,6 +19,7 @@ const LINES_KEPT = 60;
 export function execute(program, args = [], { cwd = root, env = {}, show = false, timeoutMs = LONGEST_MS } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { cwd, env: { ...surroundings(), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    children.add(child);
     let stdout = '';
     let all = '';
     const keep = (stream) => (chunk) => {
@@ -36,6 +40,7 @@ export function execute(program, args = [], { cwd = root, env = {}, show = false
     });
     child.on('close', (code, signal) => {
       clearTimeout(late);
+      children.delete(child);
       if (code === 0) resolve(stdout);
       else if (signal === 'SIGKILL') fail(`killed, after at most ${timeoutMs / 60_000} minutes`);
       else fail(`exit code ${code ?? signal}`);
@@ -49,34 +54,49 @@ function surroundings() {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !added.test(name)));
 }
 
-/** A step that runs a program and shows its output. */
-export const command = (name, program, args, options = {}) => ({
+/** A step that runs a program and shows its output, unless it runs beside others. */
+export const command = (name, program, args, { needed = false, early = false, ...options } = {}) => ({
   name,
-  needed: options.needed ?? false,
-  run: () => execute(program, args, { show: true, ...options }).then(() => undefined),
+  needed,
+  early,
+  run: () => execute(program, args, { show: !early, ...options }).then((told) => (early ? told.trimEnd() : undefined)),
 });
 
+/** Runs a step: how it went, how long it took, and what it had to tell. */
+async function perform({ name, needed = false, run }) {
+  const from = Date.now();
+  const outcome = await Promise.resolve()
+    .then(run)
+    .then(
+      (told) => ({ passed: true, told }),
+      (error) => ({ passed: false, told: error.message }),
+    );
+  return { name, needed, ...outcome, seconds: (Date.now() - from) / 1000 };
+}
+
 /**
- * Runs the steps, says of each how it went and how long it took, ends in the line `N passed, N failed`, and sets the
- * exit code. What a step returns is told beside its name.
+ * Runs the steps in order, says of each how it went and how long it took, ends in the line `N passed, N failed`, and sets
+ * the exit code. What a step returns is told beside its name.
+ *
+ * `needed` steps end the run when they fail. `early` ones, which must not show output of their own, are begun as soon as
+ * the needed steps at the start are done, and told of in their turn: what waits for the network need not keep the rest waiting.
  */
 export async function runSteps(steps) {
   const started = Date.now();
   const outcomes = [];
-  for (const { name, needed = false, run } of steps) {
-    console.log(`\n== ${name}`);
-    const from = Date.now();
-    const outcome = await run().then(
-      (told) => ({ name, passed: true, told }),
-      (error) => ({ name, passed: false, told: error.message }),
-    );
-    outcomes.push({ ...outcome, seconds: (Date.now() - from) / 1000 });
-    if (outcome.told !== undefined) console.log(outcome.told);
-    if (!outcome.passed) console.log(`FAILED: ${name}`);
-    if (!outcome.passed && needed) {
-      console.log('The remaining steps need this one and were not run.');
-      break;
-    }
+  const begun = new Map();
+  const firstFree = steps.findIndex(({ needed = false }) => !needed);
+  for (const [place, step] of steps.entries()) {
+    if (place === firstFree) for (const early of steps.filter((one) => one.early)) begun.set(early, perform(early));
+    console.log(`\n== ${step.name}`);
+    const outcome = await (begun.get(step) ?? perform(step));
+    outcomes.push(outcome);
+    if (outcome.told !== undefined && outcome.told !== '') console.log(outcome.told);
+    if (outcome.passed) continue;
+    console.log(`FAILED: ${step.name}`);
+    if (!outcome.needed) continue;
+    console.log('The remaining steps need this one and were not run.');
+    break;
   }
   const failed = outcomes.filter(({ passed }) => !passed).length;
   console.log();
@@ -84,5 +104,6 @@ export async function runSteps(steps) {
     console.log(`${passed ? 'passed' : 'FAILED'} ${seconds.toFixed(1).padStart(6)} s  ${name}`);
   console.log(`${''.padEnd(7)}${((Date.now() - started) / 1000).toFixed(1).padStart(6)} s  in all`);
   console.log(`${outcomes.length - failed} passed, ${failed} failed`);
-  process.exitCode = failed === 0 ? 0 : 1;
+  // What was begun early and not waited for has nothing to go on for.
+  process.exit(failed === 0 ? 0 : 1);
 }
