@@ -90,7 +90,7 @@ export function connectionError(failure: TransportFailure, what: string): APICon
   return new Class(`${what}: ${failure.message}`, { retryable: true, cause: failure });
 }
 
-export const isJson = (response: TransportResponse): boolean => /\bjson\b/.test(response.headers['content-type'] ?? '');
+const isJson = (response: TransportResponse): boolean => /\bjson\b/.test(response.headers['content-type'] ?? '');
 
 /** The body as JSON where it is JSON, else as text. */
 export function parseBody(response: TransportResponse): unknown {

@@ -56,7 +56,7 @@ export function sampleChanges(
 }
 
 /** The text in pieces that can be shown each on its own: tokens that only make sense together stay together. */
-export function piecesOf(
+function piecesOf(
   { tokens, logprobs }: Pick<SampledSequence, 'tokens' | 'logprobs'>,
   decode: (tokens: ArrayLike<number>) => string,
 ): { pieces: string[]; tokens: (number | number[])[]; logprobs?: (number | null)[] } {
