@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { asCalled } from './asCalled.js';
 import { INTERRUPTED, type Output } from './context.js';
 import { runCli } from './program.js';
 
@@ -58,7 +59,14 @@ const stderr: Output = {
 };
 
 const { stdin, stdout } = process;
-const code = await runCli(process.argv.slice(2), { stdin, stdout, stderr, onInterrupt, now: () => Date.now() });
+const code = await runCli(process.argv.slice(2), {
+  stdin,
+  stdout,
+  stderr,
+  onInterrupt,
+  now: () => Date.now(),
+  asCalled: (text) => asCalled(text, process.env),
+});
 // Written out before the process ends, also through a pipe; sockets and timers that are left must not keep it.
 await Promise.all([stdout, process.stderr].map((to) => new Promise<void>((resolve) => to.write('', () => resolve()))));
 process.exit(interrupts > 0 && code === INTERRUPTED ? interruptedWith : readerIsGone ? 0 : code);

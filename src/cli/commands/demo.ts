@@ -140,4 +140,4 @@ async function quiz(
   }
 }
 
-const say = ({ stdout }: Context, text: string): void => void stdout.write(`${text}\n`);
+const say = ({ stdout, asCalled }: Context, text: string): void => void stdout.write(`${asCalled(text)}\n`);

@@ -29,11 +29,11 @@ export default async function doctor(context: Context): Promise<number> {
   return failed === 0 ? 0 : 1;
 }
 
-function print({ stdout }: Context, { name, state, found, advice }: Finding): void {
+function print({ stdout, asCalled }: Context, { name, state, found, advice }: Finding): void {
   const { green, yellow, red } = styleFor(stdout);
   const mark = { ok: green('✓'), warning: yellow('!'), wrong: red('✗') }[state];
   const width = stdout.isTTY === true ? Math.max(NARROWEST, (stdout.columns ?? 80) - INDENT) : Infinity;
-  const lines = [found, ...(advice?.split('\n') ?? [])].flatMap((text) => wrap(oneLine(text), width));
+  const lines = [found, ...(advice?.split('\n') ?? [])].flatMap((text) => wrap(asCalled(oneLine(text)), width));
   const [first, ...rest] = lines;
   stdout.write(`${mark} ${padEnd(name, INDENT - 2)}${first}\n`);
   for (const line of rest) stdout.write(`${padEnd('', INDENT)}${line}\n`);

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { asCalled } from '../../../src/cli/asCalled.js';
 import { columnsOf, toCsv } from '../../../src/cli/csv.js';
 import { CliError } from '../../../src/cli/CliError.js';
 import { explain } from '../../../src/cli/explain.js';
@@ -33,6 +34,16 @@ it.each([
 it('counts', () => {
   expect(count(1, 'step')).toBe('1 step');
   expect(count(12345, 'step')).toBe('12,345 steps');
+});
+
+it('names commands as the user calls them', () => {
+  const text =
+    'Go on with: tinker-rx train --resume x, as `tinker-rx help` and npx tinker-rx say; tinker-rx/tiny and @tinker-rx x stay';
+  expect(asCalled(text, {})).toBe(text);
+  for (const environment of [{ npm_command: 'exec' }, { npm_lifecycle_event: 'demo' }])
+    expect(asCalled(text, environment)).toBe(
+      'Go on with: npx tinker-rx train --resume x, as `npx tinker-rx help` and npx tinker-rx say; tinker-rx/tiny and @tinker-rx x stay',
+    );
 });
 
 it('quotes for a shell where it has to', () => {
