@@ -150,7 +150,7 @@ describe('the page of a real run', () => {
   it('shows a 429 as a pause, and that it is over', async () => {
     const { page } = opened;
     local.dials.faults = {
-      rules: [{ endpoint: 'asample', nth: 1, fault: { type: 'status', status: 429, retryAfter: 3 } }],
+      rules: [{ endpoint: 'asample', nth: 1, fault: { type: 'status', status: 429, retryAfter: 5 } }],
     };
     const sampler = await trainer.saveWeightsAndGetSamplingClient();
     const sampled = firstValueFrom(
@@ -168,7 +168,7 @@ describe('the page of a real run', () => {
       () => pause.count(),
       (count) => count === 0,
     );
-    expect(await page.locator('#notes').textContent()).toContain('sampling is paused for 3000 ms');
+    expect(await page.locator('#notes').textContent()).toContain('sampling is paused for 5000 ms');
   });
 
   it('says what every request waits for, and why', async () => {
@@ -199,7 +199,7 @@ describe('the page of a real run', () => {
   it('shows a backoff and a pause for billing, with the reason', async () => {
     const { page } = opened;
     const fault = (endpoint: string, status: number, detail: string) => ({
-      rules: [{ endpoint, nth: 1, fault: { type: 'status' as const, status, detail, retryAfterMs: 2000 } }],
+      rules: [{ endpoint, nth: 1, fault: { type: 'status' as const, status, detail, retryAfterMs: 6000 } }],
     });
     local.dials.faults = fault('forward_backward', 503, 'no room');
     const first = lastValueFrom(trainer.forwardBackward(DATA, 'cross_entropy'));

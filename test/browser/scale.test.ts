@@ -54,6 +54,7 @@ describe('a run of 100,000 steps and 10,000 samples', () => {
   let opened: Opened;
 
   beforeAll(async () => {
+    browser = await launch();
     mkdirSync(log);
     writeFileSync(join(log, 'metrics.jsonl'), Array.from({ length: STEPS }, (_, index) => stepLine(index)).join(''));
     writeFileSync(join(log, 'samples.jsonl'), Array.from({ length: SAMPLES }, (_, id) => sampleLine(id)).join(''));
@@ -66,7 +67,6 @@ describe('a run of 100,000 steps and 10,000 samples', () => {
         timeout(60_000),
       ),
     );
-    browser = await launch();
     // A browser that has shown nothing yet is still starting, and so is a new window of it.
     const small = await serveDashboard({}, { title: 'nothing yet' });
     const first = await open(browser, small.url);

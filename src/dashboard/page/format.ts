@@ -54,6 +54,10 @@ export function duration(ms: number): string {
 /** The time of day. */
 export const clock = (atMs: number): string => new Date(atMs).toLocaleTimeString('en-GB');
 
+/** Day and time of day. */
+export const dateOf = (atMs: number): string =>
+  new Date(atMs).toLocaleString('en-GB', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
+
 /** A log-probability in three decimals. */
 export const logprob = (value: number): string =>
   value

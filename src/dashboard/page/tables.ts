@@ -1,6 +1,6 @@
 import type { DashboardState } from '../state/DashboardState.js';
 import { byId, cell, make, replaceIfNew } from './dom.js';
-import { clock, shortName, whole } from './format.js';
+import { clock, dateOf, shortName, whole } from './format.js';
 
 const SHOWN = 200;
 
@@ -14,7 +14,7 @@ export function renderCheckpoints({ runs }: DashboardState): void {
   const path = (label: string, text: string | undefined) =>
     cell(label, 'path', text === undefined ? '–' : make('code', {}, text));
   render('checkpoint', `${all.length} ${all.at(-1)?.name ?? ''} ${runs.size}`, all, (checkpoint) => {
-    const { run, name, steps, atMs, statePath, samplerPath, kept } = checkpoint;
+    const { run, name, steps, atMs, statePath, samplerPath, kept, expiresAtMs } = checkpoint;
     return make(
       'tr',
       {},
@@ -24,7 +24,7 @@ export function renderCheckpoints({ runs }: DashboardState): void {
       cell('Steps', 'number', whole(steps)),
       path('To resume', statePath),
       path('To sample', samplerPath),
-      cell('Kept', '', kept ? 'yes' : 'until the next'),
+      cell('Kept', '', kept ? 'yes' : expiresAtMs === undefined ? 'until the next' : `until ${dateOf(expiresAtMs)}`),
     );
   });
 }

@@ -1,13 +1,12 @@
 import {
   defer,
-  interval,
-  map,
   type MonoTypeOperatorFunction,
   type Observable,
+  repeat,
   type SchedulerLike,
-  startWith,
   Subscription,
   tap,
+  timer,
 } from 'rxjs';
 import type { TinkerEvent } from '../../client/events.js';
 import type { UnderWay } from '../../client/underWay.js';
@@ -22,6 +21,7 @@ import { stepChanges } from './stepChanges.js';
 
 /** How often a client is asked what it has to do. */
 const ASK_MS = 250;
+const MANY_CALLS = 4000;
 
 /** Sources on their way into a feed. What goes wrong with one is shown, and hurts no other. */
 export class Shown {
@@ -99,7 +99,10 @@ export class Shown {
         tap({
           next: (event) => {
             this.feed.push({ kind: 'event', event: slimEvent(event) });
-            if (event.type === 'step-end' && !this.#stepsAreGiven) this.#stepOf(event);
+            // Steps that are given tell of themselves and of what was saved after them.
+            if (this.#stepsAreGiven) return;
+            if (event.type === 'step-end') this.#stepOf(event);
+            if (event.type === 'checkpoint-saved') this.#checkpointOf(event);
           },
           complete: () => {
             for (const run of this.#models.keys()) this.feed.push({ kind: 'run', run, status: 'finished' });
@@ -111,13 +114,13 @@ export class Shown {
 
   subscribeLoad(underWay: () => UnderWay): void {
     const { feed, scheduler } = this;
-    this.#subscribe(
-      interval(ASK_MS, scheduler).pipe(
-        startWith(0),
-        map(() => loadOf(underWay(), scheduler.now(), (id) => feed.state.events.requests.get(id))),
-        tap((load) => feed.setLoad(load)),
-      ),
-    );
+    const ask = defer(() => {
+      const load = loadOf(underWay(), scheduler.now(), (id) => feed.state.events.requests.get(id));
+      feed.setLoad(load);
+      // Asking is a walk over all calls: where they are very many, it is done more rarely.
+      return timer(ASK_MS * (1 + Math.floor(load.calls / MANY_CALLS)), scheduler);
+    });
+    this.#subscribe(ask.pipe(repeat()));
   }
 
   subscribeLog(folder: string): void {
@@ -138,6 +141,18 @@ export class Shown {
       run,
       index: [index],
       columns: columnsOfRow({ ...this.#withReward(metrics), atMs }),
+    });
+  }
+
+  #checkpointOf({ target: run, path, atMs }: Extract<TinkerEvent, { readonly type: 'checkpoint-saved' }>): void {
+    const steps = this.#models.get(run) ?? 0;
+    const name = path.slice(path.lastIndexOf('/') + 1);
+    const where = path.includes('/sampler_weights/') ? { samplerPath: path } : { statePath: path };
+    this.feed.push({
+      kind: 'checkpoint',
+      run,
+      checkpoint: { name, steps, batches: steps, kept: true, ...where },
+      atMs,
     });
   }
 

@@ -152,9 +152,17 @@ describe('what a page is sent', () => {
     for (const target of ['m1', 'm2', 'm1']) {
       events$.next({ type: 'step-end', target, seqId: 1, metrics: { norm: 2 }, atMs: 1 });
     }
-    const state = await seen(dashboard, ({ runs }) => runs.size === 2);
+    for (const path of ['tinker://s/weights/a', 'tinker://s/sampler_weights/b']) {
+      events$.next({ type: 'checkpoint-saved', target: 'm1', path, seqId: 2, atMs: 3 });
+    }
+    events$.complete();
+    const state = await seen(dashboard, ({ runs }) => runs.get('m2')?.status === 'finished');
     expect(state.runs.get('m1')!.series.length).toBe(2);
     expect(state.runs.get('m1')!.series.last('norm')).toBe(2);
+    expect(state.runs.get('m1')!.checkpoints.toArray()).toMatchObject([
+      { name: 'a', steps: 2, statePath: 'tinker://s/weights/a' },
+      { name: 'b', steps: 2, samplerPath: 'tinker://s/sampler_weights/b' },
+    ]);
   });
 
   it('shows steps and samples on their way, and hands them on as they are', async () => {
