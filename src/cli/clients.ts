@@ -65,7 +65,8 @@ export async function withService<T>(
   const service = await openService(context, options);
   try {
     const result = await work(service);
-    await service.close();
+    // The work is done: who does not want to wait for a polite end need not.
+    await waitFor(context, 'closing the session', service.close()).catch(() => undefined);
     return result;
   } catch (error) {
     const interrupted = error instanceof CliError && error.exitCode === INTERRUPTED;

@@ -6,6 +6,7 @@ import { byteBar } from '../byteBar.js';
 import { CliError } from '../CliError.js';
 import { note, type Context } from '../context.js';
 import { withHttp } from '../http.js';
+import { waitFor } from '../waitFor.js';
 import { fetchFile } from './fetchFile.js';
 import { safeTarget } from './safeTarget.js';
 import { verifyFile } from './verifyFile.js';
@@ -32,7 +33,7 @@ export async function fetchCheckpoint(
   const { path, folder, signal, onSigned } = options;
   const partial = `${folder}.partial`;
   const sign = async () => {
-    const answer = await rest.getExternalWeightsUrls(path);
+    const answer = await waitFor(context, 'asking for the files', rest.getExternalWeightsUrls(path), rest.events$);
     await onSigned?.();
     return answer;
   };
@@ -68,8 +69,10 @@ export async function fetchCheckpoint(
         },
         onRetry: (reason) => note(context, `${name}: ${reason}; trying again`),
       }).finally(() => bar.end());
-      await verifyFile(target, name, headers).catch(async (error: unknown) => {
-        await rm(target, { force: true });
+      const verified = verifyFile(target, name, headers);
+      await waitFor(context, `verifying ${name}`, verified).catch(async (error: unknown) => {
+        // Ctrl-C says nothing about the file.
+        if (!signal.aborted) await rm(target, { force: true });
         throw error;
       });
       total += bytes;
