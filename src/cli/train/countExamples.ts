@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { lastValueFrom, scan, tap } from 'rxjs';
+import { lastValueFrom, scan, takeUntil, tap } from 'rxjs';
 import type { Renderer } from '../../chat/renderers/Renderer.js';
 import type { SourceEvent } from '../../sources/index.js';
 import { Transfer } from '../byteBar.js';
@@ -49,6 +49,8 @@ export async function countExamples(context: Context, config: TrainConfig, rende
     }),
     counted,
     tap((sum) => ({ tokens } = sum)),
+    // What waits for it fails on Ctrl-C; this only stops the reading.
+    takeUntil(context.interrupted$),
   );
   const nothing = { examples: 0, tokens: 0 };
   const sum = await waitFor(context, label, lastValueFrom(examples, { defaultValue: nothing }));
