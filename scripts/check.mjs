@@ -40,14 +40,20 @@ const asRoot = (...line) => {
   return execute(program, args);
 };
 
-/** Debian's way to what npm does not have. */
-async function aptInstall(what, ...packages) {
-  try {
-    await asRoot('apt-get', 'update', '-q');
-    await asRoot('apt-get', 'install', '-qy', '--no-install-recommends', ...packages);
-  } catch (error) {
-    throw new Error(`${what} is missing, and apt-get could not install ${packages.join(' ')}:\n${error.message}`);
-  }
+let apt = Promise.resolve();
+
+/** Debian's way to what npm does not have; apt-get takes one caller at a time. */
+function aptInstall(what, ...packages) {
+  const installed = apt.then(async () => {
+    try {
+      await asRoot('apt-get', 'update', '-q');
+      await asRoot('apt-get', 'install', '-qy', '--no-install-recommends', ...packages);
+    } catch (error) {
+      throw new Error(`${what} is missing, and apt-get could not install ${packages.join(' ')}:\n${error.message}`);
+    }
+  });
+  apt = installed.catch(() => {});
+  return installed;
 }
 
 const works = (program, ...args) =>
@@ -62,13 +68,16 @@ const onPath = (name) => (process.env.PATH ?? '').split(delimiter).map((folder) 
 const findBrowser = () =>
   [process.env.CHROMIUM ?? '', ...BROWSERS.flatMap(onPath)].find((path) => path !== '' && existsSync(path));
 
-/** In one step, since apt-get takes one caller at a time. */
-async function getPythonAndBrowser() {
+/** Also makes the virtual environment with the SDK in it. */
+async function getPython() {
   if (!(await hasPython())) await aptInstall('Python ≥ 3.11 with venv', 'python3', 'python3-venv');
+  const { sdk } = JSON.parse(await execute('python3', [join(root, 'test/parity/list_sdk.py')]));
+  return `${(await execute('python3', ['--version'])).trim()}, ${sdk}`;
+}
+
+async function getBrowser() {
   if (findBrowser() === undefined) await aptInstall('A Chromium browser (CHROMIUM names one)', 'chromium');
-  // Makes the virtual environment with the SDK in it.
-  await execute('python3', [join(root, 'test/parity/list_sdk.py')]);
-  return `${(await execute('python3', ['--version'])).trim()}, ${findBrowser()}`;
+  return findBrowser();
 }
 
 async function browser() {
@@ -110,8 +119,9 @@ const all = () => [
   npm('API reference', 'docs'),
   npm('knip', 'knip'),
   ...packageSteps(),
-  { name: 'get Python, its SDK and a browser', early: true, run: getPythonAndBrowser },
+  { name: 'get Python and its SDK', early: true, run: getPython },
   npm('parity with the Python SDK', 'test:parity'),
+  { name: 'get a browser', early: true, run: getBrowser },
   { name: 'browser', run: browser },
   { name: `get Node ${OTHER_RELEASES.join(' and ')}`, early: true, run: getNode },
   ...OTHER_RELEASES.map(onNode),
