@@ -38,13 +38,14 @@ describe.each(Object.entries(commands))('%s', (path, python) => {
     expect(described).toStrictEqual(python.arguments);
   });
   it('takes the same options', () => {
-    for (const { names, flag, default: value } of python.options) {
+    for (const { names, flag, several, default: value } of python.options) {
       const option = ours.options.find(({ long }) => names.includes(long ?? ''));
       expect(option, names.join(' ')).toBeDefined();
       const short = names.find((name) => !name.startsWith('--'));
       if (short !== undefined) expect(option!.short).toBe(short);
       expect(option!.required).toBe(!flag);
       if (typeof value === 'number') expect(option!.defaultValue).toBe(value);
+      if (several) expect(option!.parseArg!('b', option!.parseArg!('a', undefined))).toStrictEqual(['a', 'b']);
     }
   });
 });
