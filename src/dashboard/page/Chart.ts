@@ -64,7 +64,7 @@ export class Chart {
     const name = options.control ?? make('span', { class: 'name' }, options.title);
     this.element = make(
       'figure',
-      { tabindex: '0', 'aria-label': options.title, 'data-chart': options.title },
+      { tabindex: '0', 'aria-label': options.title, 'aria-describedby': 'hint', 'data-chart': options.title },
       make('figcaption', {}, name, this.#output),
       this.#plot,
     );
@@ -91,7 +91,9 @@ export class Chart {
       this.#shape = shape;
       this.#uplot?.destroy();
       this.#uplot = undefined;
-      this.#plot.replaceChildren(...(nothing ? [make('p', { class: 'empty' }, 'Nothing yet.')] : []));
+      this.#plot.replaceChildren(
+        ...(nothing ? [make('p', { class: 'empty' }, 'Nothing yet: it begins with the first step.')] : []),
+      );
     }
     if (nothing) return;
     const columns = [data.x, ...data.ys] as uPlot.AlignedData;
@@ -195,7 +197,7 @@ export class Chart {
     const several = lines.filter(({ faint }) => faint !== true).length > 1;
     const values = lines.flatMap(({ label, colour: name, faint, latest }, line) => {
       if (faint === true) return [];
-      const value = place === undefined ? latest : data.ys[line]![place];
+      const value = place === undefined ? latest : valueAt(data.ys[line]!, place);
       if (value === undefined || value === null) return [];
       const swatch = make('span', { class: 'swatch' });
       swatch.style.background = `var(--${name})`;
@@ -241,6 +243,13 @@ export class Chart {
     }
     event.preventDefault();
   }
+}
+
+/** The value at a place; between two values, as there are many between two evaluations, the one before. */
+function valueAt(ys: readonly (number | null)[], place: number): number | null | undefined {
+  if (ys[place] !== null) return ys[place];
+  const within = ys.findLastIndex((value) => value !== null) > place;
+  return within ? ys.slice(0, place).findLast((value) => value !== null) : null;
 }
 
 const timeOfDay = (second: number): string => new Date(second * 1000).toLocaleTimeString('en-GB');

@@ -7,7 +7,7 @@ import { bytes, mark, number, shortName } from './format.js';
 import type { Runs } from './runs.js';
 
 /** Columns that have a curve of their own, or are no curve. */
-const NAMED = new Set(['loss', 'learningRate', 'tokensPerSecond', 'cycles', 'atMs']);
+const NAMED = ['loss', 'learningRate', 'tokensPerSecond', 'cycles', 'atMs'];
 const WINDOWS = [
   ['0', 'all steps'],
   ['100', 'last 100'],
@@ -31,6 +31,7 @@ export class Curves {
   readonly #logarithmic = byId<HTMLInputElement>('logarithmic');
   readonly #unzoom = byId<HTMLButtonElement>('unzoom');
   readonly #reward = make('select', { 'aria-label': 'Which reward' });
+  readonly #evaluation = make('select', { 'aria-label': 'Which evaluation' });
   readonly #other = make('select', { 'aria-label': 'Which metric' });
   #zoom: Range | undefined;
   #theme = '';
@@ -42,6 +43,7 @@ export class Curves {
     fillSelect(this.#window, WINDOWS);
     this.#addSteps('Loss', () => 'loss', { atFirst: true, logarithmic: () => this.#logarithmic.checked });
     this.#addSteps('Reward', () => this.#reward.value, { control: this.#reward });
+    this.#addSteps('Evaluation', () => this.#evaluation.value, { control: this.#evaluation, raw: true });
     this.#addSteps('Learning rate', () => 'learningRate', { raw: true });
     this.#addSteps('Tokens per second', () => 'tokensPerSecond');
     this.#addClock('Samples per second', number, ({ events }) => [
@@ -65,7 +67,7 @@ export class Curves {
     this.changes = merge(
       this.#again,
       fromEvent(this.#unzoom, 'click', () => this.#setZoom(undefined)),
-      ...[this.#window, this.#smoothing, this.#logarithmic, this.#reward, this.#other].map((input) =>
+      ...[this.#window, this.#smoothing, this.#logarithmic, this.#reward, this.#evaluation, this.#other].map((input) =>
         fromEvent(input, 'input'),
       ),
     );
@@ -75,19 +77,20 @@ export class Curves {
     this.#state = state;
     this.#theme = theme;
     const names = [...new Set([...state.runs.values()].flatMap(({ series }) => series.names))].sort();
-    const rewards = names.filter((name) => /reward/i.test(name));
-    fillSelect(
-      this.#reward,
-      (rewards.length > 0 ? rewards : ['']).map((name) => [name, name || 'Reward']),
-    );
+    const evaluations = names.filter((name) => name.startsWith('eval/'));
+    const rewards = names.filter((name) => /reward/i.test(name) && !evaluations.includes(name));
     // Sorting keeps the order of those that are alike.
     const others = names
-      .filter((name) => !NAMED.has(name) && !rewards.includes(name))
-      .sort((a, b) => interest(a) - interest(b));
-    fillSelect(
-      this.#other,
-      (others.length > 0 ? others : ['']).map((name) => [name, name || 'Other metrics']),
-    );
+      .filter((name) => ![...NAMED, ...rewards, ...evaluations].includes(name))
+      .sort((a, b) => interest(b) - interest(a));
+    const fill = (select: HTMLSelectElement, columns: readonly string[]) =>
+      fillSelect(
+        select,
+        columns.map((name) => [name, name]),
+      );
+    fill(this.#reward, rewards);
+    fill(this.#evaluation, evaluations);
+    fill(this.#other, others);
     this.#unzoom.hidden = this.#zoom === undefined;
     for (const plan of this.#plans) this.#mark(plan);
   }
@@ -226,11 +229,10 @@ export class Curves {
   }
 }
 
-/** Evaluations say most; what is counted, and what the service counts for itself, least. */
+/** What is counted says less than what is measured, and what the service counts for itself least. */
 function interest(name: string): number {
-  if (name.startsWith('eval/')) return 0;
-  if (name.startsWith('clock_cycle')) return 3;
-  return ['datums', 'tokens', 'durationMs'].includes(name) ? 2 : 1;
+  if (name.startsWith('clock_cycle')) return 0;
+  return ['datums', 'tokens', 'durationMs'].includes(name) ? 1 : 2;
 }
 
 /** A value for every second: where nothing came, nothing happened, or what was stays. */

@@ -31,7 +31,11 @@ export function replaceIfNew(element: HTMLElement, key: string, children: () => 
   return true;
 }
 
-/** Fills a select with options and keeps what was chosen, where it is still there. */
+document.addEventListener('input', ({ target }) => {
+  if (target instanceof HTMLSelectElement) target.dataset['chosen'] = 'yes';
+});
+
+/** Fills a select with options; keeps what somebody chose, where it is still there, else the first is taken. */
 export function fillSelect(
   select: HTMLSelectElement,
   options: readonly (readonly [value: string, text: string])[],
@@ -40,7 +44,8 @@ export function fillSelect(
   const changed = replaceIfNew(select, JSON.stringify(options), () =>
     options.map(([value, text]) => make('option', { value }, text)),
   );
-  if (changed && options.some(([value]) => value === before)) select.value = before;
+  const chosen = select.dataset['chosen'] === 'yes' && options.some(([value]) => value === before);
+  if (changed && chosen) select.value = before;
 }
 
 /** Makes the children of an element those given, and leaves alone whatever is the same: marked text stays marked. */

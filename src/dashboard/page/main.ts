@@ -64,7 +64,7 @@ combineLatest([state$, theme(), asked])
   .pipe(audit(([state]) => (state.whole ? timer(RENDER_MS) : race(whole, timer(LOADING_MS)))))
   .subscribe(([state, shown]) => {
     const nowMs = Date.now() + state.aheadMs;
-    byId('title').textContent = document.title = state.title;
+    byId('title').textContent = byId('title').title = document.title = state.title;
     runs.render(state);
     tiles.render(state, nowMs);
     curves.render(state, shown);

@@ -32,25 +32,23 @@ const APART = 3;
 export function waitsOf(events: EventState, nowMs: number): Wait[] {
   const pauses = events.pausesAt(nowMs);
   const { load } = events;
+  // By request; or by sampling session, where one poll asks for all its samples.
+  const polls = new Map(pauses.filter(isPoll).map((pause) => [pause.requestId ?? pause.target, pause]));
   const waits = [
     ...(load === undefined
       ? pauses.filter((pause) => !isPoll(pause)).map((pause) => unsentBy(pause, nowMs))
       : unsentCalls(events, pauses, nowMs)),
-    ...[...events.requests.values()].map((request) => accepted(request, pauses, nowMs)),
+    ...[...events.requests.values()].map((request) =>
+      accepted(request, polls.get(request.requestId) ?? polls.get(request.target), nowMs),
+    ),
     ...(load?.accepted ?? []).flatMap((calls) => resubmitted(calls, pauses, nowMs)),
   ];
   return together(waits).sort((a, b) => Number(b.held) - Number(a.held) || a.sinceMs - b.sinceMs);
 }
 
 /** What a request waits for that the service has accepted. */
-function accepted(request: OpenRequest, pauses: readonly Pause[], nowMs: number): Wait {
+function accepted(request: OpenRequest, poll: Pause | undefined, nowMs: number): Wait {
   const { requestType: what, requestId, target, state, reason, sinceMs } = request;
-  // One poll may ask for all samples of a session.
-  const poll = pauses.find(
-    (pause) =>
-      pause.kind === 'backoff' &&
-      (pause.requestId === requestId || (pause.what === 'retrieve_futures' && pause.target === target)),
-  );
   const paused = state.startsWith('paused');
   const queue = `${QUEUE[state] ?? state}${reason === undefined ? '' : ` (${reason})`}`;
   const why: Why =
@@ -200,7 +198,8 @@ function together(waits: readonly Wait[]): Wait[] {
   const groups = new Map<string, Wait[]>();
   for (const wait of waits) {
     // A countdown that differs by a moment is the same reason.
-    const key = JSON.stringify([wait.what, wait.target, wait.held, wait.why.replace(/ in [\d.]+ (s|min)/, '')]);
+    const why = wait.held ? wait.why.replace(/ in [\d.]+ (s|min)/, '') : wait.why;
+    const key = `${wait.what} ${wait.target} ${wait.held} ${why}`;
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [wait]);
     else group.push(wait);
@@ -212,7 +211,7 @@ function together(waits: readonly Wait[]): Wait[] {
           {
             ...group[0]!,
             count: group.reduce((sum, { count }) => sum + count, 0),
-            sinceMs: Math.min(...group.map(({ sinceMs }) => sinceMs)),
+            sinceMs: group.reduce((least, { sinceMs }) => Math.min(least, sinceMs), Infinity),
             bytes: group.reduce((sum, each) => sum + each.bytes, 0),
             ids: group.flatMap(({ ids }) => ids),
           },

@@ -200,8 +200,7 @@ export class EventState {
     const at = this.clock.lastIndex!;
     this.clock.set(at, more, 'add');
     // A log tells of samples and of nothing that is sent.
-    if (this.load !== undefined || this.counts['request-sent'] !== undefined)
-      this.clock.set(at, { bytes: this.#bytes });
+    if (this.counts['request-sent'] !== undefined) this.clock.set(at, { bytes: this.#bytes });
     if (this.bytesBeingSent !== undefined) this.clock.set(at, { sending: this.bytesBeingSent });
   }
 }
