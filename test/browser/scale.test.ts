@@ -71,6 +71,8 @@ describe('a run of 100,000 steps and 10,000 samples', () => {
     const small = await serveDashboard({}, { title: 'nothing yet' });
     const first = await open(browser, small.url);
     await first.page.locator('[data-tile="Step"]').waitFor();
+    // The window has pages of its own, which nobody sees and nobody can wait for.
+    await new Promise((resolve) => setTimeout(resolve, 2000));
     window = first.page.context();
     await small.close();
   });

@@ -11,7 +11,7 @@ import { Tiles } from './tiles.js';
 import { Waiting } from './waiting.js';
 
 const RENDER_MS = 200;
-const LOADING_MS = 500;
+const LOADING_MS = 1000;
 const CLOCK_MS = 1000;
 
 const SAYS: Readonly<Record<string, string>> = {
