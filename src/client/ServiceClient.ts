@@ -255,6 +255,7 @@ export class ServiceClient {
         catchError(() => EMPTY),
       );
     return concat(
+      quietly(this.#session.endCancels()),
       quietly(this.#session.finish(status, detail)),
       defer(() => {
         this.#session.stop();

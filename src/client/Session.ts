@@ -1,5 +1,6 @@
 import {
   EMPTY,
+  ReplaySubject,
   Subject,
   catchError,
   concatMap,
@@ -45,11 +46,13 @@ const HEARTBEAT_TIMEOUT_MS = 10_000;
 const SILENCE_MS = 120_000;
 const SHORTEST_REFRESH_MS = 10_000;
 const FINISH_TIMEOUT_MS = 15_000;
+const CANCELS_TIMEOUT_MS = 5000;
 
 /** The session of a service client, opened when something first needs it: listing checkpoints opens none. */
 export class Session {
   readonly #stop = new Subject<void>();
   readonly #cancels = new Subject<string>();
+  readonly #cancelled = new ReplaySubject<never>();
   readonly #open: Observable<OpenSession>;
   #opened: OpenSession | undefined;
 
@@ -95,6 +98,14 @@ export class Session {
     );
   }
 
+  /** Takes no more cancellations; completes when those that were asked for are out, or after five seconds. */
+  endCancels(): Observable<never> {
+    return defer(() => {
+      this.#cancels.complete();
+      return this.#opened === undefined ? EMPTY : this.#cancelled;
+    }).pipe(takeUntil(timer(CANCELS_TIMEOUT_MS, this.connection.scheduler)));
+  }
+
   /** Ends heartbeats and everything else that runs beside the calls. */
   stop(): void {
     this.#stop.next();
@@ -137,7 +148,7 @@ export class Session {
   #runBeside(opened: OpenSession): void {
     this.#heartbeat(opened.id).pipe(takeUntil(this.#stop)).subscribe();
     this.#refreshConfig(opened).pipe(takeUntil(this.#stop)).subscribe();
-    cancelOnServer(opened, this.#cancels).pipe(takeUntil(this.#stop)).subscribe();
+    cancelOnServer(opened, this.#cancels).pipe(takeUntil(this.#stop)).subscribe(this.#cancelled);
   }
 
   #heartbeat(sessionId: string): Observable<never> {

@@ -76,6 +76,22 @@ describe('the dynamic configuration', () => {
     expect(times(on.fake.to('cancel_future'))).toEqual([0, 0, 1000, 1000, 2000]);
   });
 
+  it.each([
+    ['all of them', 1000, [0, 0, 1000, 1000, 2000], 3000],
+    ['those of five seconds', 4000, [0, 0, 4000, 4000], 5000],
+  ])('lets the cancellations out before a destroyed client ends its session: %s', (_, latencyMs, cancels, endedMs) => {
+    const on = stage({
+      dynamicConfig: { sampleCancelEnabled: true, sampleCancelMaxBatchSize: 2 },
+      workMs: ({ path }) => (path === 'asample' ? 60_000 : 0),
+      latencyMs: ({ path }) => (path === 'cancel_future' ? latencyMs : 0),
+    });
+    const sampler = on.sampler();
+    for (let count = 0; count < 5; count++) sampler.sample({ prompt: prompt() });
+    on.clock.resolve(on.service.destroy());
+    expect(times(on.fake.to('cancel_future'))).toEqual(cancels);
+    expect(times(on.fake.to('sessions/session-1/finish'))).toEqual([endedMs]);
+  });
+
   it('is harmed by no cancellation that fails', () => {
     const on = stage({
       dynamicConfig: { sampleCancelEnabled: true },
