@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { execute, root, runSteps } from './steps.mjs';
 
 /** The most that may be packed. Who needs more says why, here and in CONTRIBUTING.md. */
-const BUDGET = { packedKiB: 1500, unpackedKiB: 3300, files: 1100 };
+const BUDGET = { packedKiB: 1600, unpackedKiB: 3600, files: 1200 };
 /** What `import { ModelInput }` may bring along, unminified and with its dependencies. */
 const SMALL_IMPORT_KIB = 150;
 
@@ -181,7 +181,9 @@ export function packageSteps() {
         );
         const paths = new Set(packed.files.map(({ path }) => path));
         const stray = [...paths].filter(
-          (path) => !/^(dist|assets)\//.test(path) && !/^(package\.json|[A-Z]+(\.md)?)$/.test(path),
+          (path) =>
+            !/^(dist\/|assets\/|docs\/[\w-]+\.md$|docs\/marbles\/\w+\.svg$)/.test(path) &&
+            !/^(package\.json|[A-Z]+(\.md)?)$/.test(path),
         );
         // What an earlier build left behind would be published with the rest.
         const stale = [...paths].filter(
