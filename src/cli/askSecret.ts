@@ -13,9 +13,10 @@ async function firstLine(stdin: NodeJS.ReadableStream): Promise<string> {
 }
 
 function askMasked(stdin: NodeJS.ReadStream, stderr: Context['stderr'], question: string): Promise<string> {
-  stderr.write(question);
+  // Before the question: whoever sees it may type at once, and the terminal must show nothing of that by itself.
   stdin.setRawMode(true);
   stdin.setEncoding('utf8');
+  stderr.write(question);
   return new Promise((resolve, reject) => {
     const typed: string[] = [];
     const end = (finish: () => void) => {

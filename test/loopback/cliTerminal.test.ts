@@ -151,6 +151,8 @@ describe('chat', () => {
 });
 
 describe('auth login', () => {
+  afterEach(() => rmSync(join(folder, '.tinker'), { recursive: true, force: true }));
+
   it('masks the key', { timeout: 30_000 }, async () => {
     const { code, shown, until, type } = terminal(['auth', 'login'], { TINKER_API_KEY: '' });
     await until(/Paste your API key: /);
@@ -161,7 +163,6 @@ describe('auth login', () => {
     expect(shown()).toContain('*'.repeat(local.apiKey.length - 1));
     expect(shown()).not.toContain(local.apiKey);
     expect(shown()).toContain('Logged in as local@localhost');
-    rmSync(join(folder, '.tinker'), { recursive: true });
   });
   it('ends with 130 on Ctrl-C', { timeout: 30_000 }, async () => {
     const { code, until, type } = terminal(['auth', 'login'], { TINKER_API_KEY: '' });
