@@ -1,14 +1,12 @@
 import {
   Observable,
   EMPTY,
-  ReplaySubject,
   Subject,
   catchError,
   concatMap,
   defer,
   map,
   of,
-  share,
   type OperatorFunction,
   type SchedulerLike,
   type Subscriber,
@@ -24,12 +22,13 @@ import {
   type TransportRequest,
   type TransportResponse,
 } from '../transport/Transport.js';
-import { describeErrors } from '../wire/record.js';
 import { AuthTokenResponse, ClientConfig, ClientConfigRequest, DynamicConfig } from '../wire/session.js';
 import { Billing } from './Billing.js';
-import { APIResponseValidationError, ClosedError, NotFoundError, type TinkerError } from './errors.js';
+import { ClosedError, NotFoundError, type TinkerError } from './errors.js';
 import { EventBus, type WorkKind } from './events.js';
-import { connectionError, parseBody, statusError } from './failure.js';
+import { connectionError, statusError } from './failure.js';
+import { once } from './once.js';
+import { decodeJson } from './readJson.js';
 import { isSecretHeader, Secrets } from './Secrets.js';
 import { resend } from './resend.js';
 
@@ -297,27 +296,3 @@ const orDefaults = <A>(codec: t.Type<A, unknown>): OperatorFunction<A, A> =>
     const defaults = codec.decode({});
     return isLeft(defaults) ? EMPTY : of(defaults.right);
   });
-
-/** The body of a response, decoded. @throws APIResponseValidationError naming what is wrong in it. */
-export function readJson<A>(response: TransportResponse, codec: t.Decoder<unknown, A>, path: string): A {
-  const decoded = codec.decode(parseBody(response));
-  if (isLeft(decoded)) {
-    throw new APIResponseValidationError(`/api/v1/${path} answered something else: ${describeErrors(decoded.left)}`);
-  }
-  return decoded.right;
-}
-
-/** The body of each response, decoded. */
-export const decodeJson = <A>(codec: t.Decoder<unknown, A>, path: string): OperatorFunction<TransportResponse, A> =>
-  map((response) => readJson(response, codec, path));
-
-/** Runs once, for all: later subscribers get the kept result. A failure is not kept, so a later subscriber tries again. */
-export const once = <A>(source: Observable<A>): Observable<A> =>
-  source.pipe(
-    share({
-      connector: () => new ReplaySubject<A>(1),
-      resetOnError: true,
-      resetOnComplete: false,
-      resetOnRefCountZero: false,
-    }),
-  );

@@ -1,9 +1,10 @@
-import { defer, identity, retry, throwError, timer, type Observable } from 'rxjs';
+import { identity, retry, throwError, timer, type Observable } from 'rxjs';
 import { retryAfterMs } from '../transport/retryAfter.js';
 import { Budget } from './Budget.js';
 import type { Connection } from './Connection.js';
 import type { APIStatusError } from './errors.js';
 import { type TinkerError } from './errors.js';
+import { failedOnce } from './failedOnce.js';
 import { meaningOf } from './failure.js';
 import { onAnswer } from './onAnswer.js';
 import { resend } from './resend.js';
@@ -79,14 +80,9 @@ export class SampleDispatcher {
   /** Goes on after a refusal or into a pause: waits it out and sends, as often as it takes. */
   #sendAgain<T>(bytes: number, send: () => Observable<T>, refusal: unknown): Observable<T> {
     const { scheduler } = this.connection;
-    let first = true;
-    return defer(() => {
-      if (first) {
-        first = false;
-        return throwError(() => refusal);
-      }
-      return scheduler.now() < this.#pausedUntilMs ? throwError(() => new Paused()) : send();
-    }).pipe(
+    const sendUnlessPaused = (): Observable<T> =>
+      scheduler.now() < this.#pausedUntilMs ? throwError(() => new Paused()) : send();
+    return failedOnce(refusal, sendUnlessPaused).pipe(
       resend(this.connection, 'asample', 'sample', { requestType: 'Sample' }),
       retry({
         delay: (error: unknown) => {

@@ -27,7 +27,9 @@ import {
 } from '../wire/session.js';
 import { LONGEST_TIMER_MS } from '../transport/system.js';
 import { Budget } from './Budget.js';
-import { decodeJson, once, type Connection } from './Connection.js';
+import type { Connection } from './Connection.js';
+import { once } from './once.js';
+import { decodeJson } from './readJson.js';
 import { GoneError, NotFoundError, type TinkerError } from './errors.js';
 import { segments } from './restQuery.js';
 import { SampleDispatcher } from './SampleDispatcher.js';

@@ -22,7 +22,8 @@ import {
   type FutureCompletion,
 } from '../wire/futures.js';
 import { BILLING_RETRY_MS } from './Billing.js';
-import { decodeJson, type Connection } from './Connection.js';
+import type { Connection } from './Connection.js';
+import { decodeJson } from './readJson.js';
 import { APIStatusError, type TinkerError } from './errors.js';
 import { meaningOf, parseBody } from './failure.js';
 import type { KnownOutcome } from './retrieve.js';

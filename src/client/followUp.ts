@@ -1,8 +1,8 @@
 import { Observable, concatMap } from 'rxjs';
 import type { TransportResponse } from '../transport/Transport.js';
 import { UntypedFuture } from '../wire/futures.js';
-import { readJson } from './Connection.js';
 import type { RequestType } from './events.js';
+import { readJson } from './readJson.js';
 import { retrieve, type ResultFormat } from './retrieve.js';
 import type { OpenSession } from './Session.js';
 import type { SessionPoller } from './SessionPoller.js';

@@ -1,6 +1,7 @@
-import { defer, map, retry, throwError, timer, type Observable } from 'rxjs';
+import { map, retry, throwError, timer, type Observable } from 'rxjs';
 import type { Connection } from './Connection.js';
 import type { TinkerError } from './errors.js';
+import { failedOnce } from './failedOnce.js';
 import { meaningOf, type Use } from './failure.js';
 import { onAnswer } from './onAnswer.js';
 import type { FutureProgress } from './TinkerFuture.js';
@@ -47,9 +48,8 @@ export function resubmitting<A>(
     return submit(accepting);
   };
   // Nearly every sample comes back at the first try: the way to a second one is built when it is needed.
-  return onAnswer(attempt(), finish, (failure) => {
-    let tries = 0;
-    return defer(() => (tries++ === 0 ? throwError(() => failure) : attempt())).pipe(
+  return onAnswer(attempt(), finish, (failure) =>
+    failedOnce(failure, attempt).pipe(
       retry({
         delay: (error: TinkerError, count) => {
           const meaning = meaningOf(error, use);
@@ -60,8 +60,8 @@ export function resubmitting<A>(
         },
       }),
       map(finish),
-    );
-  });
+    ),
+  );
 }
 
 function waitMs(

@@ -1,6 +1,6 @@
 import { isLeft } from 'fp-ts/lib/Either.js';
 import type * as t from 'io-ts';
-import { catchError, defer, retry, throwError, timer, type Observable } from 'rxjs';
+import { catchError, retry, throwError, timer, type Observable } from 'rxjs';
 import type { TransportResponse } from '../transport/Transport.js';
 import { CompleteMetadata, QueueReport, RequestFailed, toErrorCategory, toQueueState } from '../wire/futures.js';
 import { describeErrors } from '../wire/record.js';
@@ -9,6 +9,7 @@ import type { Budget } from './Budget.js';
 import type { Connection } from './Connection.js';
 import { APIResponseValidationError, APIStatusError, RequestFailedError } from './errors.js';
 import type { RequestType } from './events.js';
+import { failedOnce } from './failedOnce.js';
 import { meaningOf, parseBody } from './failure.js';
 import { onAnswer } from './onAnswer.js';
 import { backoffMs, delayFor } from './resend.js';
@@ -126,12 +127,7 @@ class Poll<A> {
   }
 
   #askAgain(allowMetadataOnly: boolean, failure: unknown): Observable<A> {
-    let first = true;
-    return defer(() => {
-      if (!first) return this.#ask(allowMetadataOnly);
-      first = false;
-      return throwError(() => failure);
-    }).pipe(
+    return failedOnce(failure, () => this.#ask(allowMetadataOnly)).pipe(
       retry({
         delay: (error: unknown) => {
           if (error instanceof Announced) return throwError(() => error);

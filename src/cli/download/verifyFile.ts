@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
 import { CliError } from '../CliError.js';
+import { fileDigest } from '../fileDigest.js';
 
 /** Checksums that stores send along, and how to compute them. */
 const CHECKSUMS: readonly (readonly [header: string, pattern: RegExp, algorithm: string])[] = [
@@ -15,17 +14,11 @@ const CHECKSUMS: readonly (readonly [header: string, pattern: RegExp, algorithm:
 export async function verifyFile(path: string, name: string, headers: ReadonlyMap<string, string>): Promise<void> {
   for (const [header, pattern, algorithm] of CHECKSUMS) {
     const expected = pattern.exec(headers.get(header) ?? '')?.[1];
-    if (expected !== undefined && (await digest(path, algorithm)) !== expected)
+    if (expected !== undefined && (await fileDigest(path, algorithm, 'base64')) !== expected)
       throw new CliError(`${name}: the ${algorithm} checksum is not the one the server gave`);
   }
   if (name.endsWith('.safetensors')) await verifySafetensors(path, name);
   if (name.endsWith('.json')) await verifyJson(path, name);
-}
-
-async function digest(path: string, algorithm: string): Promise<string> {
-  const hash = createHash(algorithm);
-  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
-  return hash.digest('base64');
 }
 
 /** A safetensors file tells how long it is: eight bytes, the header, and the tensors to their last byte. */

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, readFile, stat } from 'node:fs/promises';
 import type { RequestInit, Response } from 'undici';
 import { CliError } from '../CliError.js';
+import { fileDigest } from '../fileDigest.js';
 import type { Http } from '../http.js';
 
 /** A file to upload: where it is, and its name in the repository. */
@@ -99,7 +99,7 @@ export class HubRepository {
 
   async #uploadLarge({ path, name }: HubFile, onUpload: CommitOptions['onUpload']): Promise<object> {
     const { size } = await stat(path);
-    const oid = await sha256(path);
+    const oid = await fileDigest(path, 'sha256', 'hex');
     const batch = { operation: 'upload', transfers: ['basic'], hash_algo: 'sha256', objects: [{ oid, size }] };
     const { objects } = (await this.#call(
       `${this.id}.git/info/lfs/objects/batch`,
@@ -168,12 +168,6 @@ async function sampleOf(path: string): Promise<string> {
   } finally {
     await file.close();
   }
-}
-
-async function sha256(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
-  return hash.digest('hex');
 }
 
 async function* progressStream(path: string, onBytes: (bytes: number) => void): AsyncGenerator<Buffer> {

@@ -1,0 +1,12 @@
+import { ReplaySubject, share, type Observable } from 'rxjs';
+
+/** Runs once, for all: later subscribers get the kept result. A failure is not kept, so a later subscriber tries again. */
+export const once = <A>(source: Observable<A>): Observable<A> =>
+  source.pipe(
+    share({
+      connector: () => new ReplaySubject<A>(1),
+      resetOnError: true,
+      resetOnComplete: false,
+      resetOnRefCountZero: false,
+    }),
+  );
