@@ -11,16 +11,16 @@ import { parseArgs } from 'node:util';
 import { createWriter } from './local-corpus.mjs';
 
 const built = (name) => import(new URL(`../dist/local/engine/${name}.js`, import.meta.url).href);
-const { adamStep, createAdamState, resolveAdam } = await built('adamw');
-const { loadBaseModel, randomBaseWeights } = await built('baseModel');
-const { transpose } = await built('elementwise');
-const { Heap } = await built('heap');
-const { createRandom } = await built('random');
-const { decodeSafetensors, encodeSafetensors } = await built('safetensors');
-const { baseTensors, MODEL_SHAPES } = await built('shapes');
-const { targetLogprobs, targetLogprobsBackward } = await built('targets');
-const { Transformer } = await built('transformer');
-const { encodeText, SPECIAL } = await built('vocabulary');
+const { adamStep, createAdamState, resolveAdam } = await built('training/adamw');
+const { loadBaseModel, randomBaseWeights } = await built('model/baseModel');
+const { transpose } = await built('numeric/elementwise');
+const { Heap } = await built('numeric/heap');
+const { createRandom } = await built('numeric/random');
+const { decodeSafetensors, encodeSafetensors } = await built('files/safetensors');
+const { baseTensors, MODEL_SHAPES } = await built('model/shapes');
+const { targetLogprobs, targetLogprobsBackward } = await built('training/targets');
+const { Transformer } = await built('model/transformer');
+const { encodeText, SPECIAL } = await built('model/vocabulary');
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

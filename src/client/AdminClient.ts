@@ -4,8 +4,8 @@ import {
   BillingUsageResponse,
   CheckpointStorageUsageResponse,
 } from '../wire/admin.js';
-import { RestCaller } from './RestCaller.js';
-import { withQuery } from './restQuery.js';
+import { RestCaller } from './rest/RestCaller.js';
+import { withQuery } from './rest/restQuery.js';
 import type { TinkerFuture } from './TinkerFuture.js';
 
 export interface AuditLogOptions {

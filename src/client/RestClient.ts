@@ -19,9 +19,9 @@ import { ValidationError } from '../wire/tinkerError.js';
 import { parseTinkerPath } from '../wire/tinkerPath.js';
 import { CopyWeightsRequest, CopyWeightsResponse, WeightsInfoRequest, WeightsInfoResponse } from '../wire/weights.js';
 import { RequestFailedError } from './errors.js';
-import { defined, prepare } from './prepare.js';
-import { RestCaller } from './RestCaller.js';
-import { segments, withQuery } from './restQuery.js';
+import { withoutUndefined, prepare } from './connection/prepare.js';
+import { RestCaller } from './rest/RestCaller.js';
+import { segments, withQuery } from './rest/restQuery.js';
 import type { TinkerFuture } from './TinkerFuture.js';
 
 /** Whose things to look at. */
@@ -150,7 +150,11 @@ export class RestClient extends RestCaller {
         throw new ValidationError('give destinationProjectId or set TINKER_PROJECT_ID');
       const json = prepare(
         CopyWeightsRequest,
-        defined({ sourcePath: parseTinkerPath(path).path, destinationProjectId, ttlSeconds: options.ttlSeconds }),
+        withoutUndefined({
+          sourcePath: parseTinkerPath(path).path,
+          destinationProjectId,
+          ttlSeconds: options.ttlSeconds,
+        }),
       );
       const headers =
         options.weightsAccessToken === undefined ? {} : { 'x-tinker-weights-access-token': options.weightsAccessToken };

@@ -13,28 +13,28 @@ import {
 } from '../wire/sampling.js';
 import type { Renderer } from '../chat/renderers/Renderer.js';
 import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
-import { Budget } from './Budget.js';
+import { Budget } from './connection/Budget.js';
 import { rendererOf, tokenizerOf } from './chat.js';
 import { APIResponseValidationError } from './errors.js';
 import type { WorkKind } from './events.js';
-import { accept, followUp, type Submission } from './followUp.js';
-import type { Lifecycle } from './Lifecycle.js';
-import { onAnswer } from './onAnswer.js';
-import { once } from './once.js';
-import { defined } from './prepare.js';
-import { Progress } from './Progress.js';
-import type { ResultFormat } from './retrieve.js';
-import { SampleRequests, type SampleBody, type SampleOptions } from './sampleRequest.js';
-import { attachSequenceIds, checkHonoured, ignoredOptions, padPromptLogprobs } from './sampleChecks.js';
-import { resubmitting, type SamplingRetryOptions } from './resubmitting.js';
-import { segments } from './restQuery.js';
-import { openSharedSession, toSamplerHandle } from './samplerHandle.js';
-import type { OpenSession } from './Session.js';
-import { SessionPoller } from './SessionPoller.js';
+import { accept, awaitResult, type Submission } from './results/awaitResult.js';
+import type { Lifecycle } from './session/Lifecycle.js';
+import { onAnswer } from './connection/onAnswer.js';
+import { once } from './connection/once.js';
+import { withoutUndefined } from './connection/prepare.js';
+import { Progress } from './sampling/Progress.js';
+import type { ResultFormat } from './results/retrieve.js';
+import { SampleRequests, type SampleBody, type SampleOptions } from './sampling/sampleRequest.js';
+import { attachSequenceIds, checkHonoured, ignoredOptions, padPromptLogprobs } from './sampling/sampleChecks.js';
+import { resubmitting, type SamplingRetryOptions } from './sampling/resubmitting.js';
+import { segments } from './rest/restQuery.js';
+import { openSharedSession, toSamplerHandle } from './sampling/samplerHandle.js';
+import type { OpenSession } from './session/Session.js';
+import { SessionPoller } from './results/SessionPoller.js';
 import { TinkerFuture, type FutureProgress } from './TinkerFuture.js';
 
-export type { SampleOptions } from './sampleRequest.js';
-export type { SamplingRetryOptions } from './resubmitting.js';
+export type { SampleOptions } from './sampling/sampleRequest.js';
+export type { SamplingRetryOptions } from './sampling/resubmitting.js';
 export interface SamplingClientOptions {
   readonly retry?: SamplingRetryOptions;
   /** Has the service keep what stable_reinforce needs of each sequence. Default false. */
@@ -117,7 +117,7 @@ export class SamplingClient {
       session,
       lifecycle,
       samplingSessionId,
-      defined({ retry: options.retry, recordStabilityInfo }),
+      withoutUndefined({ retry: options.retry, recordStabilityInfo }),
       clone,
       leave,
     );
@@ -236,7 +236,7 @@ export class SamplingClient {
     );
     return onAnswer(response, (answer) => {
       const accepted = accept(this.#session, submission, answer, progress);
-      return followUp(this.#session, accepted, SAMPLE, this.#pollerOf(clone), attachSequenceIds);
+      return awaitResult(this.#session, accepted, SAMPLE, this.#pollerOf(clone), attachSequenceIds);
     });
   }
 

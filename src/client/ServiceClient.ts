@@ -15,31 +15,31 @@ import {
 import type { UndiciTransport } from '../transport/undiciTransport.js';
 import { GetServerCapabilitiesResponse, type FinishStatus } from '../wire/session.js';
 import { parseTinkerPath } from '../wire/tinkerPath.js';
-import { checkCustomLoss } from './checkCustomLoss.js';
-import { connect, type ConnectOptions } from './connect.js';
-import type { Connection } from './Connection.js';
-import { sessionConsoleUrl, sessionsConsoleUrl } from './consoleUrls.js';
-import type { LossHandle } from './customLoss.js';
-import { CustomLosses, type CustomLossDefinition } from './CustomLosses.js';
+import { checkCustomLoss } from './training/checkCustomLoss.js';
+import { connect, type ConnectOptions } from './connection/connect.js';
+import type { Connection } from './connection/Connection.js';
+import { sessionConsoleUrl, sessionsConsoleUrl } from './rest/consoleUrls.js';
+import type { LossHandle } from './training/customLoss.js';
+import { CustomLosses, type CustomLossDefinition } from './training/CustomLosses.js';
 import type { TinkerEvent } from './events.js';
-import { Lifecycle } from './Lifecycle.js';
-import { logTo, type LogLevel } from './log.js';
-import { defined } from './prepare.js';
+import { Lifecycle } from './session/Lifecycle.js';
+import { logTo, type LogLevel } from './session/log.js';
+import { withoutUndefined } from './connection/prepare.js';
 import { RestClient, type CopyWeightsOptions } from './RestClient.js';
 import type { SamplingClient, SamplingClientOptions } from './SamplingClient.js';
-import { SamplingSessions, checkSource, type SamplerSource } from './samplingSessions.js';
-import { Session } from './Session.js';
-import { Telemetry } from './Telemetry.js';
+import { SamplingSessions, checkSource, type SamplerSource } from './sampling/samplingSessions.js';
+import { Session } from './session/Session.js';
+import { Telemetry } from './session/Telemetry.js';
 import type { TinkerFuture } from './TinkerFuture.js';
 import type { TrainingClient } from './TrainingClient.js';
-import type { UnderWay } from './underWay.js';
+import type { UnderWay } from './session/underWay.js';
 import {
   TrainingModels,
   type CreateLoraTrainingClientOptions,
   type FromStateOptions,
   type Opened,
   type SavedState,
-} from './TrainingModels.js';
+} from './training/TrainingModels.js';
 
 export interface ServiceClientOptions extends ConnectOptions {
   /** Default `TINKER_PROJECT_ID`. */
@@ -159,7 +159,7 @@ export class ServiceClient {
   createSamplingClient(options: SamplerSource & SamplingClientOptions): TinkerFuture<SamplingClient> {
     const { baseModel, modelPath, ...rest } = options;
     return this.#lifecycle.start(() => {
-      const source = defined({ baseModel, modelPath });
+      const source = withoutUndefined({ baseModel, modelPath });
       checkSource(source);
       return this.#open().pipe(concatMap(({ samplers }) => samplers.create(source, rest)));
     });

@@ -27,20 +27,20 @@ import {
   SaveWeightsResponse,
 } from '../wire/weights.js';
 import { rendererOf, tokenizerOf } from './chat.js';
-import { trainingRunConsoleUrl } from './consoleUrls.js';
-import { checkLossInputs, type CustomLossFn, type LossHandle } from './customLoss.js';
+import { trainingRunConsoleUrl } from './rest/consoleUrls.js';
+import { checkLossInputs, type CustomLossFn, type LossHandle } from './training/customLoss.js';
 import { APIResponseValidationError } from './errors.js';
 import type { RequestType, WorkKind } from './events.js';
-import type { Lifecycle } from './Lifecycle.js';
-import { ModelTurns, type Operation } from './ModelTurns.js';
-import type { Pass } from './PassSender.js';
-import { defined, prepare } from './prepare.js';
+import type { Lifecycle } from './session/Lifecycle.js';
+import { ModelTurns, type Operation } from './training/ModelTurns.js';
+import type { Pass } from './training/PassSender.js';
+import { withoutUndefined, prepare } from './connection/prepare.js';
 import { SamplingClient, type SamplingClientOptions } from './SamplingClient.js';
-import type { SamplingSessions } from './samplingSessions.js';
-import { SavedWeights } from './SavedWeights.js';
-import type { OpenSession } from './Session.js';
+import type { SamplingSessions } from './sampling/samplingSessions.js';
+import { SavedWeights } from './training/SavedWeights.js';
+import type { OpenSession } from './session/Session.js';
 import type { FutureProgress, TinkerFuture } from './TinkerFuture.js';
-import { checkLoss, checkName, chosenOptimizer, prepareData } from './trainingInput.js';
+import { checkLoss, checkName, chosenOptimizer, prepareData } from './training/trainingInput.js';
 
 export interface LossOptions {
   readonly lossFnConfig?: LossFnConfig;
@@ -141,14 +141,17 @@ export class TrainingClient {
   /** Saves weights and optimizer state, to be resumed from. */
   saveState(name: string, options: SaveStateOptions = {}): TinkerFuture<SavedWeights> {
     return this.#save('SaveWeights', 'save_weights', SaveWeightsResponse, () =>
-      prepare(SaveWeightsRequest, defined({ modelId: this.modelId, path: checkName(name), ...options })),
+      prepare(SaveWeightsRequest, withoutUndefined({ modelId: this.modelId, path: checkName(name), ...options })),
     );
   }
 
   /** Saves weights to sample from. */
   saveWeightsForSampler(name: string, options: SaveOptions = {}): TinkerFuture<SavedWeights> {
     return this.#save('SaveWeightsForSampler', 'save_weights_for_sampler', SaveWeightsForSamplerResponse, () =>
-      prepare(SaveWeightsForSamplerRequest, defined({ modelId: this.modelId, path: checkName(name), ...options })),
+      prepare(
+        SaveWeightsForSamplerRequest,
+        withoutUndefined({ modelId: this.modelId, path: checkName(name), ...options }),
+      ),
     );
   }
 
@@ -158,7 +161,7 @@ export class TrainingClient {
     return this.#save('SaveWeightsExternal', 'save_weights_external', SaveWeightsExternalResponse, () =>
       prepare(
         SaveWeightsExternalRequest,
-        defined({
+        withoutUndefined({
           modelId: this.modelId,
           path: checkName(name),
           ...rest,
@@ -210,7 +213,7 @@ export class TrainingClient {
       json: () =>
         prepare(
           LoadWeightsRequest,
-          defined({ modelId: this.modelId, path: parseTinkerPath(path).path, optimizer, ...options }),
+          withoutUndefined({ modelId: this.modelId, path: parseTinkerPath(path).path, optimizer, ...options }),
         ),
       format: { json: LoadWeightsResponse },
     };
@@ -266,7 +269,7 @@ export class TrainingClient {
       const prepared = prepareData(data);
       checkLoss(lossFn, options.lossFnConfig);
       const lossFnConfig = options.lossFnConfig && { ...options.lossFnConfig };
-      return this.#turns.pass(defined({ requestType, data: prepared, lossFn, lossFnConfig }), progress);
+      return this.#turns.pass(withoutUndefined({ requestType, data: prepared, lossFn, lossFnConfig }), progress);
     }, this.#kind(requestType));
   }
 

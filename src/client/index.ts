@@ -1,10 +1,10 @@
 export { AdminClient, type AuditLogOptions, type BillingUsageOptions } from './AdminClient.js';
-export { combineOutputs } from './combineOutputs.js';
-export { SDK_VERSION, type ConnectOptions } from './connect.js';
-export type { CustomLossFn, CustomLossResult, LossHandle } from './customLoss.js';
+export { combineOutputs } from './training/combineOutputs.js';
+export { SDK_VERSION, type ConnectOptions } from './connection/connect.js';
+export type { CustomLossFn, CustomLossResult, LossHandle } from './training/customLoss.js';
 export * from './errors.js';
 export type { RequestType, TinkerEvent, TinkerEventType, WorkKind } from './events.js';
-export { describe as describeEvent, logTo, type LogLevel } from './log.js';
+export { describe as describeEvent, logTo, type LogLevel } from './session/log.js';
 export {
   RestClient,
   type AccessScope,
@@ -21,13 +21,13 @@ export {
   type SamplingClientOptions,
   type SamplingRetryOptions,
 } from './SamplingClient.js';
-export type { SamplerSource } from './samplingSessions.js';
+export type { SamplerSource } from './sampling/samplingSessions.js';
 export { ServiceClient, type CloseOptions, type ServiceClientOptions } from './ServiceClient.js';
-export type { CustomLossDefinition } from './CustomLosses.js';
-export { SavedWeights } from './SavedWeights.js';
-export type { CreateLoraTrainingClientOptions, FromStateOptions } from './TrainingModels.js';
+export type { CustomLossDefinition } from './training/CustomLosses.js';
+export { SavedWeights } from './training/SavedWeights.js';
+export type { CreateLoraTrainingClientOptions, FromStateOptions } from './training/TrainingModels.js';
 export { TinkerFuture, type FutureProgress } from './TinkerFuture.js';
-export type { BudgetUse, CallUnderWay, UnderWay } from './underWay.js';
+export type { BudgetUse, CallUnderWay, UnderWay } from './session/underWay.js';
 export {
   TrainingClient,
   type LoadOptions,

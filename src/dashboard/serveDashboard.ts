@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { asyncScheduler, isObservable, type MonoTypeOperatorFunction, type Observable, type SchedulerLike } from 'rxjs';
 import type { TinkerEvent } from '../client/events.js';
-import type { UnderWay } from '../client/underWay.js';
+import type { UnderWay } from '../client/session/underWay.js';
 import type { Step } from '../operators/step.js';
 import { Feed } from './server/Feed.js';
 import { isLoopback, listen } from './server/listen.js';

@@ -1,7 +1,7 @@
 import { from, Observable, type ObservableInput, type ObservedValueOf, type OperatorFunction } from 'rxjs';
 import { currentGate, Gate, withGate } from './gate.js';
 import { Listener, type ListenerCallbacks } from './internal/listener.js';
-import { Queue } from './internal/queue.js';
+import { Queue } from '../client/connection/Queue.js';
 
 export interface ConcatMapAheadOptions {
   /** How many inners may run behind the one whose turn it is: an integer ≥ 0. 0 is `concatMap`. */

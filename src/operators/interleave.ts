@@ -1,7 +1,7 @@
 import { Observable } from 'rxjs';
 import { currentGate, Gate, withGate } from './gate.js';
 import { Listener } from './internal/listener.js';
-import { Queue } from './internal/queue.js';
+import { Queue } from '../client/connection/Queue.js';
 import { seededRandom } from './internal/random.js';
 
 export interface Dataset<T> {

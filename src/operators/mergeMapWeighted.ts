@@ -8,7 +8,7 @@ import {
 } from 'rxjs';
 import { currentGate, Gate, withGate } from './gate.js';
 import { Listener, type ListenerCallbacks } from './internal/listener.js';
-import { Queue } from './internal/queue.js';
+import { Queue } from '../client/connection/Queue.js';
 
 export interface MergeMapWeightedOptions<T> {
   /** What a value takes from the budget while its inner runs: a finite number ≥ 0. */

@@ -13,7 +13,7 @@ import {
   type SchedulerLike,
   Subscription,
 } from 'rxjs';
-import type { CustomLossFn, LossHandle } from '../client/customLoss.js';
+import type { CustomLossFn, LossHandle } from '../client/training/customLoss.js';
 import type { SamplingClient } from '../client/SamplingClient.js';
 import type { Datum } from '../wire/datum.js';
 import type { AdamParams, OptimizerParams } from '../wire/optimizer.js';

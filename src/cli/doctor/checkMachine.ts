@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { SDK_VERSION } from '../../client/connect.js';
+import { SDK_VERSION } from '../../client/connection/connect.js';
 import { CredentialStore } from '../../transport/credentials.js';
 import { packageVersion } from '../packageVersion.js';
 import { ok, warning, wrong, type Finding } from './Check.js';

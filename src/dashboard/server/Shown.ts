@@ -9,7 +9,7 @@ import {
   timer,
 } from 'rxjs';
 import type { TinkerEvent } from '../../client/events.js';
-import type { UnderWay } from '../../client/underWay.js';
+import type { UnderWay } from '../../client/session/underWay.js';
 import type { Step } from '../../operators/step.js';
 import { columnsOfRow } from '../state/columns.js';
 import type { Feed } from './Feed.js';

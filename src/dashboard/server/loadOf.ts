@@ -1,4 +1,4 @@
-import type { CallUnderWay, UnderWay } from '../../client/underWay.js';
+import type { CallUnderWay, UnderWay } from '../../client/session/underWay.js';
 import type { Calls, Load, OpenRequest } from '../state/changes.js';
 
 /** So many are told one by one; what more there is, together. */

@@ -1,5 +1,5 @@
 import type { TinkerEvent } from '../../client/events.js';
-import { describe } from '../../client/log.js';
+import { describe } from '../../client/session/log.js';
 import type { DashboardEvent } from '../state/changes.js';
 
 /** The fields that may be shown, by name: what is added to events later stays here until it is added to this list. */

@@ -6,7 +6,7 @@ import type { RequestContext } from '../http/requestContext.js';
 import { get, type Route } from '../http/router.js';
 import { FILES } from '../http/signedUrls.js';
 import type { LocalService } from '../service/localService.js';
-import { exportPeft } from '../engine/checkpoint.js';
+import { exportPeft } from '../engine/files/checkpoint.js';
 import type { Manifest } from '../store/manifest.js';
 import { stateOfFiles } from '../store/modelFiles.js';
 import { tar } from '../store/tar.js';

@@ -6,7 +6,7 @@ import {
   type CheckpointType,
   type UserMetadata,
 } from '../../wire/index.js';
-import { exportPeft } from '../engine/checkpoint.js';
+import { exportPeft } from '../engine/files/checkpoint.js';
 import type { ModelState } from '../engine/types.js';
 import { HttpError } from '../http/httpError.js';
 import type { Reply } from '../http/reply.js';

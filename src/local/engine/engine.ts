@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { runCustomLoss } from './customLoss.js';
+import { runCustomLoss } from './training/customLoss.js';
 import { EngineCancelledError } from './errors.js';
-import { MODEL_SHAPES } from './shapes.js';
+import { MODEL_SHAPES } from './model/shapes.js';
 import type {
   AdamOptions,
   BaseModelInfo,
@@ -15,7 +15,7 @@ import type {
   SampleRequest,
   SampleResult,
 } from './types.js';
-import { WorkerLink } from './workerLink.js';
+import { WorkerLink } from './thread/workerLink.js';
 
 export interface EngineOptions {
   /** Whether an idle engine keeps the process alive. Default false. */

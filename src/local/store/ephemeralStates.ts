@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { decodeState, encodeState } from '../engine/checkpoint.js';
+import { decodeState, encodeState } from '../engine/files/checkpoint.js';
 import type { ModelState } from '../engine/types.js';
 import { writeAtomically } from './atomicFile.js';
 

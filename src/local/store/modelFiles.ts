@@ -1,4 +1,4 @@
-import { decodeState, encodeState } from '../engine/checkpoint.js';
+import { decodeState, encodeState } from '../engine/files/checkpoint.js';
 import type { ModelState } from '../engine/types.js';
 
 const STATE_FILE = 'state.safetensors';

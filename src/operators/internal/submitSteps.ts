@@ -14,7 +14,7 @@ import {
   type Subscription,
   throwIfEmpty,
 } from 'rxjs';
-import { combineOutputs } from '../../client/combineOutputs.js';
+import { combineOutputs } from '../../client/training/combineOutputs.js';
 import type { Datum } from '../../wire/datum.js';
 import type { ForwardBackwardOutput } from '../../wire/training.js';
 import type { Evaluation, Step } from '../step.js';

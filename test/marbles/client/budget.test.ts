@@ -1,6 +1,6 @@
 import { merge, NEVER, of, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { Budget } from '../../../src/client/Budget.js';
+import { Budget } from '../../../src/client/connection/Budget.js';
 import { marbles } from '../marbles.js';
 
 describe('Budget', () => {

@@ -1,6 +1,6 @@
 import { map, of, throwError, timer } from 'rxjs';
 import { describe, test } from 'vitest';
-import { onAnswer } from '../../../src/client/onAnswer.js';
+import { onAnswer } from '../../../src/client/connection/onAnswer.js';
 import { marbles } from '../marbles.js';
 
 const upper = (letter: string): string => letter.toUpperCase();

@@ -1,6 +1,6 @@
 import { NEVER, Subscription, catchError, of, type SchedulerLike, tap } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { Progress } from '../../../src/client/Progress.js';
+import { Progress } from '../../../src/client/sampling/Progress.js';
 import { marbles } from '../marbles.js';
 
 const TWO_HOURS_MS = 120 * 60_000;

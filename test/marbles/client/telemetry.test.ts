@@ -9,8 +9,8 @@ import {
   type FakeTransportOptions,
 } from 'tinker-rx/testing';
 import { ServiceClient } from 'tinker-rx';
-import { connect } from '../../../src/client/connect.js';
-import { Telemetry } from '../../../src/client/Telemetry.js';
+import { connect } from '../../../src/client/connection/connect.js';
+import { Telemetry } from '../../../src/client/session/Telemetry.js';
 import type { TinkerEvent } from '../../../src/client/events.js';
 import { stage, times } from './stage.js';
 

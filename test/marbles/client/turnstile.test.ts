@@ -1,6 +1,6 @@
 import { concatMap, defer, merge, of, tap, type Observable } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { Turnstile } from '../../../src/client/Turnstile.js';
+import { Turnstile } from '../../../src/client/training/Turnstile.js';
 import { marbles } from '../marbles.js';
 
 describe('Turnstile', () => {

@@ -8,7 +8,7 @@ import {
   SPECIAL,
   SPECIAL_NAMES,
   VOCABULARY_SIZE,
-} from '../../../src/local/engine/vocabulary.js';
+} from '../../../src/local/engine/model/vocabulary.js';
 
 const tokenizer = new ByteTokenizer();
 const text = fc.string({ unit: 'binary' });

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import * as errors from '../../../src/client/errors.js';
-import { connectionError, meaningOf, statusError, type Meaning, type Use } from '../../../src/client/failure.js';
+import {
+  connectionError,
+  meaningOf,
+  statusError,
+  type Meaning,
+  type Phase,
+} from '../../../src/client/connection/failure.js';
 import { TransportFailure } from '../../../src/transport/Transport.js';
 import { json, refusal, text } from 'tinker-rx/testing';
 
@@ -23,13 +29,13 @@ describe('what a failure means', () => {
     [503, 'backoff', 'again', 'backoff'],
     [302, 'fatal', 'fatal', 'fatal'],
   ])('%i is %s to a send, %s to a poll, %s to a sample', (status, ...expected) => {
-    const uses: Use[] = ['send', 'poll', 'sample'];
-    expect(uses.map((use) => meaningOf(error(status), use))).toEqual(expected);
+    const uses: Phase[] = ['send', 'poll', 'sample'];
+    expect(uses.map((phase) => meaningOf(error(status), phase))).toEqual(expected);
   });
 
   it('is a proxy’s for an empty 400', () => {
-    for (const use of ['send', 'poll', 'sample'] as const)
-      expect(meaningOf(statusError(text(400), 'POST /x'), use)).toBe('proxy');
+    for (const phase of ['send', 'poll', 'sample'] as const)
+      expect(meaningOf(statusError(text(400), 'POST /x'), phase)).toBe('proxy');
   });
 
   it('is told by x-should-retry, but not for a poll', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { EngineCore } from '../../../src/local/engine/core.js';
+import type { EngineCore } from '../../../src/local/engine/thread/core.js';
 import type { EngineDatum, LoraOptions, LossConfig, ModelState } from '../../../src/local/engine/types.js';
 import { busyState, createCore, floats, ints, SHAPE, someTokens, textDatum } from './engineModel.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Heap } from '../../../src/local/engine/heap.js';
-import { createRandom } from '../../../src/local/engine/random.js';
+import { Heap } from '../../../src/local/engine/numeric/heap.js';
+import { createRandom } from '../../../src/local/engine/numeric/random.js';
 
 const random = createRandom(3);
 const noise = (size: number, scale = 1) => Float32Array.from({ length: size }, () => scale * random.normal());

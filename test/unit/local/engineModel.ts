@@ -1,9 +1,9 @@
 /** A small model with fixed weights, shared by the engine's tests. */
-import { initialWeights, adapterLayout, resolveLora } from '../../../src/local/engine/adapter.js';
-import { randomBaseWeights } from '../../../src/local/engine/baseModel.js';
-import { EngineCore } from '../../../src/local/engine/core.js';
-import { createRandom } from '../../../src/local/engine/random.js';
-import type { ModelShape } from '../../../src/local/engine/shapes.js';
+import { initialWeights, adapterLayout, resolveLora } from '../../../src/local/engine/model/adapter.js';
+import { randomBaseWeights } from '../../../src/local/engine/model/baseModel.js';
+import { EngineCore } from '../../../src/local/engine/thread/core.js';
+import { createRandom } from '../../../src/local/engine/numeric/random.js';
+import type { ModelShape } from '../../../src/local/engine/model/shapes.js';
 import type { EngineDatum, EngineTensor, LoraOptions, ModelState } from '../../../src/local/engine/types.js';
 
 export const SHAPE: ModelShape = {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { chooseToken, type Choice } from '../../../src/local/engine/chooseToken.js';
-import type { EngineCore } from '../../../src/local/engine/core.js';
+import { chooseToken, type Choice } from '../../../src/local/engine/sampling/chooseToken.js';
+import type { EngineCore } from '../../../src/local/engine/thread/core.js';
 import { EngineCancelledError, EngineUserError } from '../../../src/local/engine/errors.js';
-import { createRandom } from '../../../src/local/engine/random.js';
+import { createRandom } from '../../../src/local/engine/numeric/random.js';
 import type { SampleRequest } from '../../../src/local/engine/types.js';
-import { END_TOKEN } from '../../../src/local/engine/vocabulary.js';
+import { END_TOKEN } from '../../../src/local/engine/model/vocabulary.js';
 import { busyState, createCore, ints, SHAPE, someTokens, textDatum } from './engineModel.js';
 
 const PROMPT = someTokens(9, 3);

@@ -1,11 +1,11 @@
 /** Against numbers PyTorch gave: test/parity/torch_losses.py writes the file, and says how. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { adamStep, createAdamState, resolveAdam } from '../../../src/local/engine/adamw.js';
-import { EngineCore } from '../../../src/local/engine/core.js';
-import { findLoss } from '../../../src/local/engine/losses.js';
-import { LossInputs } from '../../../src/local/engine/lossInputs.js';
-import { baseTensors, linearShapes, type ModelShape } from '../../../src/local/engine/shapes.js';
+import { adamStep, createAdamState, resolveAdam } from '../../../src/local/engine/training/adamw.js';
+import { EngineCore } from '../../../src/local/engine/thread/core.js';
+import { findLoss } from '../../../src/local/engine/training/losses.js';
+import { LossInputs } from '../../../src/local/engine/training/lossInputs.js';
+import { baseTensors, linearShapes, type ModelShape } from '../../../src/local/engine/model/shapes.js';
 import type { AdamOptions, LossConfig, NamedTensor } from '../../../src/local/engine/types.js';
 import { floats, textDatum } from './engineModel.js';
 

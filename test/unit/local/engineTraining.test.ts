@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { decodeState, encodeState } from '../../../src/local/engine/checkpoint.js';
-import type { EngineCore } from '../../../src/local/engine/core.js';
+import { decodeState, encodeState } from '../../../src/local/engine/files/checkpoint.js';
+import type { EngineCore } from '../../../src/local/engine/thread/core.js';
 import { EngineUserError } from '../../../src/local/engine/errors.js';
 import type { EngineDatum, LoraOptions, LossConfig } from '../../../src/local/engine/types.js';
 import { createCore, floats, ints, SHAPE, someTokens, textDatum } from './engineModel.js';

@@ -1,0 +1,50 @@
+import type { TransportResponse } from '../../transport/Transport.js';
+
+const SECRET_HEADER = /auth|key|secret|token|cookie|password/i;
+const SHORTEST = 8;
+const MOST = 100;
+const REDACTED = '[redacted]';
+const utf8 = new TextDecoder();
+
+/** Whether a header of this name is kept from everybody but the service. */
+export const isSecretHeader = (name: string): boolean => SECRET_HEADER.test(name);
+
+/** What a client has sent and nobody may see. A service that says it back must not bring it into errors and events. */
+export class Secrets {
+  readonly #known = new Set<string>();
+  #last = '';
+
+  add(secret: string): void {
+    // The same token goes out with every request: this is all that costs.
+    if (secret === this.#last) return;
+    this.#last = secret;
+    if (secret.length < SHORTEST) return;
+    this.#known.add(secret);
+    if (this.#known.size > MOST) this.#known.delete(this.#known.values().next().value!);
+  }
+
+  addHeaders(headers: Readonly<Record<string, string>>): void {
+    for (const [name, value] of Object.entries(headers)) {
+      if (isSecretHeader(name) && name !== 'x-idempotency-key') this.add(value);
+    }
+  }
+
+  /** The text without any secret. */
+  redact(text: string): string {
+    let redacted = text;
+    for (const secret of this.#known) redacted = redacted.replaceAll(secret, REDACTED);
+    return redacted;
+  }
+
+  /** The response without any secret in its headers or body. */
+  redactResponse(response: TransportResponse): TransportResponse {
+    const { status, headers, body } = response;
+    const text = utf8.decode(body);
+    const redacted = this.redact(text);
+    return {
+      status,
+      headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, this.redact(value)])),
+      body: redacted === text ? body : new TextEncoder().encode(redacted),
+    };
+  }
+}

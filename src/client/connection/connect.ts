@@ -1,0 +1,85 @@
+import { asyncScheduler, type SchedulerLike } from 'rxjs';
+import { resolveCommandCredential, resolveCredential, type TokenSource } from '../../transport/auth.js';
+import { resolveBaseUrl } from '../../transport/baseUrl.js';
+import { systemRandom, systemUuid } from '../../transport/system.js';
+import type { Lane, Transport } from '../../transport/Transport.js';
+import { undiciTransport, type UndiciTransport } from '../../transport/undiciTransport.js';
+import type { ClientConfig } from '../../wire/session.js';
+import { ValidationError } from '../../wire/tinkerError.js';
+import { Connection } from './Connection.js';
+
+/** The version of the official SDK whose protocol this client speaks; the hosted service gates on it. */
+export const SDK_VERSION = '0.36.0';
+
+export interface ConnectOptions {
+  /** Default: `TINKER_API_KEY`, the output of `TINKER_CREDENTIAL_CMD`, or the stored key. */
+  readonly apiKey?: string;
+  /** Default: `TINKER_BASE_URL`, or the hosted service. */
+  readonly baseUrl?: string;
+  /** The SDK version to claim. Default {@link SDK_VERSION}. */
+  readonly sdkVersion?: string;
+  /** Sent with every request, over the defaults. */
+  readonly defaultHeaders?: Readonly<Record<string, string>>;
+  /** How requests travel. Default: undici over real sockets, respecting the usual proxy variables. */
+  readonly transport?: Transport;
+  /** All waiting goes through it. Default RxJS's asyncScheduler. */
+  readonly scheduler?: SchedulerLike;
+  /** Numbers from 0 to 1, for jitter. Default: the machine's. */
+  readonly random?: () => number;
+  /** Idempotency keys. Default: random UUIDs. */
+  readonly uuid?: () => string;
+  /** When to give up on a poll's answer and ask again. Default 45,000; servers hold polls for up to half a minute. */
+  readonly pollTimeoutMs?: number;
+  /** When to give up on any other answer. Default 60,000. */
+  readonly timeoutMs?: number;
+  /** Most connections of each lane. Default: no limit for polls, 128 for training and sampling, fewer for the rest. */
+  readonly connections?: Partial<Readonly<Record<Lane, number>>>;
+  /** @internal */
+  readonly credential?: TokenSource;
+  /** @internal Flags that another process fetched. */
+  readonly config?: ClientConfig;
+}
+
+export interface Connected {
+  readonly connection: Connection;
+  /** Present where this client opened the sockets itself. */
+  readonly sockets: UndiciTransport | undefined;
+}
+
+/** Builds a connection of options and environment. Nothing is sent. @throws ValidationError for a bad key or URL. */
+export function connect(options: ConnectOptions): Connected {
+  const { env } = process;
+  const baseUrl = resolveBaseUrl(options.baseUrl, env['TINKER_BASE_URL']);
+  const credentials = { apiKey: options.apiKey, environment: env };
+  const credential = options.credential ?? resolveCredential(credentials);
+  const sockets =
+    options.transport === undefined ? undiciTransport({ baseUrl, connections: options.connections ?? {} }) : undefined;
+  const connection = new Connection({
+    transport: options.transport ?? sockets!.transport,
+    baseUrl,
+    credential,
+    commandCredential: () => resolveCommandCredential(credentials),
+    sdkVersion: options.sdkVersion ?? SDK_VERSION,
+    headers: lowerCase({ ...cloudflareHeaders(env), ...options.defaultHeaders }),
+    scheduler: options.scheduler ?? asyncScheduler,
+    random: options.random ?? systemRandom,
+    uuid: options.uuid ?? systemUuid,
+    timeoutMs: positive('timeoutMs', options.timeoutMs ?? 60_000),
+    pollTimeoutMs: positive('pollTimeoutMs', options.pollTimeoutMs ?? 45_000),
+    ...(options.config === undefined ? {} : { config: options.config }),
+  });
+  return { connection, sockets };
+}
+
+function positive(name: string, value: number): number {
+  if (!(value > 0)) throw new ValidationError(`${name} must be > 0, got ${value}`);
+  return value;
+}
+
+function cloudflareHeaders(env: NodeJS.ProcessEnv): Record<string, string> {
+  const { CLOUDFLARE_ACCESS_CLIENT_ID: id, CLOUDFLARE_ACCESS_CLIENT_SECRET: secret } = env;
+  return { ...(id ? { 'cf-access-client-id': id } : {}), ...(secret ? { 'cf-access-client-secret': secret } : {}) };
+}
+
+const lowerCase = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));

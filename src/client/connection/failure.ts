@@ -1,0 +1,134 @@
+import type { TransportFailure, TransportResponse } from '../../transport/Transport.js';
+import {
+  APIConnectionError,
+  APIStatusError,
+  APITimeoutError,
+  AuthenticationError,
+  BadRequestError,
+  BillingError,
+  ConflictError,
+  GoneError,
+  InternalServerError,
+  NotFoundError,
+  PermissionDeniedError,
+  RateLimitError,
+  UnprocessableEntityError,
+  UnsupportedVersionError,
+  type APIStatusErrorOptions,
+} from '../errors.js';
+
+/** What was being done when it failed: a submission, a poll for a result, or the submission of a sample. */
+export type Phase = 'send' | 'poll' | 'sample';
+
+/**
+ * What a failure means. This is the only place that decides it: sends, polls and sampling share the table and differ
+ * only in how long they wait.
+ *
+ * - `backoff`: try again, later each time.
+ * - `again`: try again at once; the server is only saying "not yet".
+ * - `proxy`: a proxy refused it without a word; try again on a new connection, a bounded number of times.
+ * - `doubtful`: a 400 to a poll; some proxies inject it, so it counts only when it repeats.
+ * - `billing`: pause until the account can pay again.
+ * - `throttle`: too much sampling at once; pause all of it, then send the same request again.
+ * - `resubmit`: the promise is gone; only a new request can help.
+ * - `fatal`: trying again cannot help.
+ */
+export type Meaning = 'backoff' | 'again' | 'proxy' | 'doubtful' | 'billing' | 'throttle' | 'resubmit' | 'fatal';
+
+export function meaningOf(error: unknown, phase: Phase): Meaning {
+  if (error instanceof APIConnectionError) return 'backoff';
+  if (!(error instanceof APIStatusError)) return 'fatal';
+  const { status, headers, body } = error;
+  if (status === 402) return 'billing';
+  if (status === 429 && phase === 'sample') return 'throttle';
+  if (status === 410 && phase === 'poll') return 'resubmit';
+  if (status === 400 && body === '') return 'proxy';
+  // The header speaks of sending a request again; a poll only asks how the work is going.
+  if (phase !== 'poll' && headers['x-should-retry'] === 'false') return 'fatal';
+  if (phase !== 'poll' && headers['x-should-retry'] === 'true') return 'backoff';
+  if (status === 400 && phase === 'poll' && !(error instanceof UnsupportedVersionError)) return 'doubtful';
+  if (phase === 'poll' && (status === 408 || status >= 500)) return 'again';
+  return status === 408 || status === 409 || status === 429 || status >= 500 ? 'backoff' : 'fatal';
+}
+
+const CLASS_BY_STATUS: Readonly<
+  Record<number, new (message: string, options: APIStatusErrorOptions) => APIStatusError>
+> = {
+  400: BadRequestError,
+  401: AuthenticationError,
+  402: BillingError,
+  403: PermissionDeniedError,
+  404: NotFoundError,
+  409: ConflictError,
+  410: GoneError,
+  422: UnprocessableEntityError,
+  429: RateLimitError,
+};
+
+/** The error of a response that is no success. `what` names the call, such as `POST /api/v1/optim_step`. */
+export function statusError(response: TransportResponse, what: string, requestId?: string): APIStatusError {
+  const body = parseBody(response);
+  const { status, headers } = response;
+  const detail = detailOf(body);
+  const outdated = status === 400 && /no longer supported/i.test(detail);
+  const Class = outdated
+    ? UnsupportedVersionError
+    : (CLASS_BY_STATUS[status] ?? (status >= 500 ? InternalServerError : APIStatusError));
+  const message = `${what}: ${status}${detail === '' ? '' : ` ${detail}`}${outdated ? ' (upgrade tinker-rx, or set the sdkVersion option)' : ''}`;
+  const error = new Class(message, { status, headers, body, requestId: requestId ?? headers['x-request-id'] });
+  return withRetryable(error);
+}
+
+function withRetryable(error: APIStatusError): APIStatusError {
+  const meaning = meaningOf(error, 'send');
+  return Object.assign(error, { retryable: meaning !== 'fatal' });
+}
+
+/** The error of a request that got no answer. */
+export function connectionError(failure: TransportFailure, what: string): APIConnectionError {
+  const Class = failure.kind === 'timeout' ? APITimeoutError : APIConnectionError;
+  return new Class(`${what}: ${failure.message}`, { retryable: true, cause: failure });
+}
+
+const isJson = (response: TransportResponse): boolean => /\bjson\b/.test(response.headers['content-type'] ?? '');
+
+/** The body as JSON where it is JSON, else as text. */
+export function parseBody(response: TransportResponse): unknown {
+  const { body } = response;
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.length);
+  const text = bytes.toString('utf8');
+  if (!isJson(response) && !/^\s*[[{]/.test(text)) return text;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+const LONGEST_DETAIL = 500;
+
+/** What the server said, in one line: its `detail`, `message` or `error`, FastAPI's list of mistakes, or plain text. */
+function detailOf(body: unknown): string {
+  const said =
+    typeof body === 'object' && body !== null
+      ? ((body as Record<string, unknown>)['detail'] ??
+        (body as Record<string, unknown>)['message'] ??
+        (body as Record<string, unknown>)['error'])
+      : body;
+  const text =
+    typeof said === 'string'
+      ? said
+      : Array.isArray(said)
+        ? said.map(fastApiMistake).join('; ')
+        : said == null
+          ? ''
+          : JSON.stringify(said);
+  const line = text.replace(/\s+/g, ' ').trim();
+  return line.length > LONGEST_DETAIL ? `${line.slice(0, LONGEST_DETAIL)}…` : line;
+}
+
+function fastApiMistake(entry: unknown): string {
+  const { loc, msg } = (typeof entry === 'object' && entry !== null ? entry : {}) as { loc?: unknown; msg?: unknown };
+  const where = Array.isArray(loc) ? loc.join('.') : '';
+  return typeof msg === 'string' ? `${where}: ${msg}` : JSON.stringify(entry);
+}

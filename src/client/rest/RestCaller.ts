@@ -1,0 +1,88 @@
+import type * as t from 'io-ts';
+import { concat, concatMap, defer, from, ignoreElements, map, of, type Observable } from 'rxjs';
+import { connect, type ConnectOptions } from '../connection/connect.js';
+import type { Call, Connection } from '../connection/Connection.js';
+import { Lifecycle } from '../session/Lifecycle.js';
+import type { TinkerEvent } from '../events.js';
+import type { TinkerFuture } from '../TinkerFuture.js';
+import type { UndiciTransport } from '../../transport/undiciTransport.js';
+
+/** What the clients without a session have in common: a connection, and calls that say which method made them. */
+export abstract class RestCaller {
+  readonly #connection: Connection;
+  readonly #lifecycle: Lifecycle;
+  readonly #sockets: UndiciTransport | undefined;
+
+  constructor(options: ConnectOptions | { readonly connection: Connection; readonly lifecycle: Lifecycle } = {}) {
+    if ('connection' in options) {
+      this.#connection = options.connection;
+      this.#lifecycle = options.lifecycle;
+    } else {
+      const { connection, sockets } = connect(options);
+      this.#connection = connection;
+      this.#lifecycle = new Lifecycle(connection.events);
+      this.#sockets = sockets;
+    }
+  }
+
+  get events$(): Observable<TinkerEvent> {
+    return this.#connection.events.events$;
+  }
+
+  /** Waits for what is in flight and closes the connections; of a service's own client it closes nothing. */
+  close(): TinkerFuture<void> {
+    const sockets = this.#sockets;
+    const closing = new Lifecycle(this.#connection.events).start<void>(() =>
+      sockets === undefined
+        ? of(undefined)
+        : concat(
+            this.#lifecycle.whenIdle().pipe(ignoreElements()),
+            defer(() => {
+              this.#connection.close();
+              return from(sockets.close());
+            }),
+          ),
+    );
+    if (sockets !== undefined) this.#lifecycle.close();
+    return closing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** @internal */
+  protected get connection(): Connection {
+    return this.#connection;
+  }
+
+  /** A call that answers JSON. `sdkMethod` is the Python name of the method, which the service keeps count of. */
+  protected ask<A>(sdkMethod: string, call: Omit<Call, 'lane'>, codec: t.Type<A, unknown>): TinkerFuture<A> {
+    return this.start(() => this.asking(sdkMethod, call, codec));
+  }
+
+  /** The same as part of a future's work: a future within a future could not be cancelled, and would fail twice. */
+  protected asking<A>(sdkMethod: string, call: Omit<Call, 'lane'>, codec: t.Type<A, unknown>): Observable<A> {
+    return this.#connection.call(this.#named(sdkMethod, call), codec);
+  }
+
+  /** A call whose answer says nothing but that it was done. */
+  protected tell(sdkMethod: string, call: () => Omit<Call, 'lane'>): TinkerFuture<void> {
+    return this.start(() => {
+      const named = this.#named(sdkMethod, call());
+      return this.#connection.ready().pipe(
+        concatMap(() => this.#connection.send(named)),
+        map((): void => undefined),
+      );
+    });
+  }
+
+  protected start<A>(work: () => Observable<A>): TinkerFuture<A> {
+    return this.#lifecycle.start(work);
+  }
+
+  #named(sdkMethod: string, call: Omit<Call, 'lane'>): Call {
+    const headers = { ...call.headers, 'x-sdk-version': this.#connection.sdkVersion, 'x-sdk-method': sdkMethod };
+    return { ...call, lane: 'rest', headers };
+  }
+}

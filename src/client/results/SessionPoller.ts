@@ -1,0 +1,252 @@
+import { isLeft } from 'fp-ts/lib/Either.js';
+import type { Subscription } from 'rxjs';
+import {
+  Observable,
+  concatMap,
+  defer,
+  ignoreElements,
+  map,
+  repeat,
+  retry,
+  takeUntil,
+  takeWhile,
+  throwError,
+  timer,
+  of,
+} from 'rxjs';
+import {
+  FuturesRetrieveRequest,
+  FuturesRetrieveResponse,
+  QueueReport,
+  toQueueState,
+  type FutureCompletion,
+} from '../../wire/futures.js';
+import { BILLING_RETRY_MS } from '../connection/Billing.js';
+import type { Connection } from '../connection/Connection.js';
+import { decodeJson } from '../connection/readJson.js';
+import { APIStatusError, type TinkerError } from '../errors.js';
+import { meaningOf, parseBody } from '../connection/failure.js';
+import type { KnownOutcome } from './retrieve.js';
+
+const RETRY_MS = 1000;
+const MOST_BAD_REQUESTS = 3;
+const QUIET_MS = 30_000;
+const SHORTEST_POLL_MS = 100;
+
+interface Waiter {
+  readonly sinceMs: number;
+  resolve(known: KnownOutcome): void;
+  reject(error: TinkerError): void;
+}
+
+/**
+ * One poll for all waiting samples of a sampling session, where the service offers it, instead of one each.
+ *
+ * It polls while somebody waits or a fetched result is still to be reported, and is idle otherwise. The session poll
+ * itself tells nothing about queues, so while samples wait and none finishes, the oldest is asked for by itself now and
+ * then, only to learn why: silence is what users report as "it hangs".
+ */
+export class SessionPoller {
+  readonly #waiters = new Map<string, Waiter>();
+  readonly #early = new Map<string, KnownOutcome>();
+  readonly #retrieved = new Set<string>();
+  readonly #abandoned = new Set<string>();
+  #cursor = 0;
+  #badRequests = 0;
+  #progressMs = 0;
+  #notBeforeMs = 0;
+  #polling = false;
+  #peek: Subscription | undefined;
+
+  constructor(
+    readonly connection: Connection,
+    readonly samplingSessionId: string,
+    readonly clonedSamplerId: number,
+  ) {}
+
+  /** Emits once, when the request is known to be finished or failed; either way its result can be fetched. */
+  wait(requestId: string): Observable<KnownOutcome | undefined> {
+    return new Observable((subscriber) => {
+      const resolve = (known: KnownOutcome): void => {
+        this.#waiters.delete(requestId);
+        subscriber.next(known.bytes === 0 ? undefined : known);
+        subscriber.complete();
+      };
+      const early = this.#early.get(requestId);
+      if (early !== undefined) {
+        this.#early.delete(requestId);
+        resolve(early);
+        return;
+      }
+      const sinceMs = this.connection.scheduler.now();
+      if (this.#waiters.size === 0) this.#progressMs = sinceMs;
+      this.#waiters.set(requestId, {
+        sinceMs,
+        resolve,
+        reject: (error) => {
+          this.#waiters.delete(requestId);
+          subscriber.error(error);
+        },
+      });
+      subscriber.add(() => {
+        // Nobody will fetch it: when it finishes all the same, the server may forget it at once.
+        if (this.#waiters.delete(requestId)) this.#abandoned.add(requestId);
+      });
+      this.#start();
+    });
+  }
+
+  /** Lets the server forget a result that has been fetched; reported with the next poll. */
+  markRetrieved(requestId: string): void {
+    this.#retrieved.add(requestId);
+    this.#start();
+  }
+
+  get #busy(): boolean {
+    return this.#waiters.size > 0 || this.#retrieved.size > 0;
+  }
+
+  #start(): void {
+    if (this.#polling) return;
+    // Set before the first poll, which may be answered before its subscribe returns.
+    this.#polling = true;
+    defer(() => this.#pace().pipe(concatMap(() => this.#poll())))
+      .pipe(
+        retry({ delay: (error: TinkerError) => this.#delayAfter(error) }),
+        map(() => this.#busy),
+        repeat(),
+        takeWhile((busy) => busy),
+        ignoreElements(),
+        takeUntil(this.connection.closing),
+      )
+      .subscribe({
+        complete: () => (this.#polling = false),
+        error: (error: TinkerError) => {
+          this.#polling = false;
+          this.#fail(error);
+        },
+      });
+  }
+
+  /** A server that does not hold the poll must not be asked in a tight loop. */
+  #pace(): Observable<unknown> {
+    const waitMs = this.#notBeforeMs - this.connection.scheduler.now();
+    return waitMs > 0 ? timer(waitMs, this.connection.scheduler) : of(0);
+  }
+
+  #poll(): Observable<void> {
+    const askedMs = this.connection.scheduler.now();
+    const reported = [...this.#retrieved].sort();
+    const json = FuturesRetrieveRequest.encode({
+      target: {
+        type: 'sampling_session',
+        samplingSessionId: this.samplingSessionId,
+        clonedSamplerId: this.clonedSamplerId,
+      },
+      prevCursor: this.#cursor,
+      retrievedRequestIds: reported,
+    });
+    return this.connection
+      .attempt(
+        { path: 'retrieve_futures', lane: 'sessionPolls', json, timeoutMs: this.connection.pollTimeoutMs },
+        this.connection.uuid(),
+      )
+      .pipe(
+        decodeJson(FuturesRetrieveResponse, 'retrieve_futures'),
+        map(({ completions, cursor }) => {
+          this.#badRequests = 0;
+          this.#cursor = cursor;
+          for (const id of reported) this.#retrieved.delete(id);
+          for (const completion of completions) this.#finish(completion);
+          if (completions.length > 0) this.#progressMs = this.connection.scheduler.now();
+          else this.#notBeforeMs = askedMs + SHORTEST_POLL_MS;
+          this.#peekWhenQuiet();
+        }),
+      );
+  }
+
+  #finish({ requestId, responsePayloadUncompressedSize = 0 }: FutureCompletion): void {
+    const known: KnownOutcome = { bytes: responsePayloadUncompressedSize };
+    const waiter = this.#waiters.get(requestId);
+    if (this.#abandoned.delete(requestId)) this.#retrieved.add(requestId);
+    else if (waiter === undefined) this.#early.set(requestId, known);
+    else waiter.resolve(known);
+  }
+
+  #delayAfter(error: TinkerError): Observable<unknown> {
+    const again = (delayMs: number): Observable<unknown> => {
+      this.connection.events.emit({
+        type: 'request-retry',
+        path: 'retrieve_futures',
+        attempt: 1,
+        delayMs,
+        error,
+        requestType: 'Sample',
+        target: this.samplingSessionId,
+      });
+      return timer(delayMs, this.connection.scheduler);
+    };
+    switch (meaningOf(error, 'poll')) {
+      case 'billing':
+        return this.connection.billing.mayWait(error.message)
+          ? timer(BILLING_RETRY_MS, this.connection.scheduler)
+          : throwError(() => error);
+      case 'again':
+      case 'backoff':
+        return again(RETRY_MS);
+      case 'proxy':
+      case 'doubtful':
+        return ++this.#badRequests > MOST_BAD_REQUESTS ? throwError(() => error) : again(RETRY_MS);
+      default:
+        return throwError(() => error);
+    }
+  }
+
+  #fail(error: TinkerError): void {
+    for (const waiter of [...this.#waiters.values()]) waiter.reject(error);
+  }
+
+  /** Asks for the oldest waiting sample by itself, once nothing has finished for half a minute. */
+  #peekWhenQuiet(): void {
+    const oldest = this.#waiters.entries().next().value;
+    if (oldest === undefined || (this.#peek !== undefined && !this.#peek.closed)) return;
+    if (this.connection.scheduler.now() - this.#progressMs < QUIET_MS) return;
+    const [requestId, { sinceMs }] = oldest;
+    this.#peek = this.connection
+      .attempt(
+        {
+          path: 'retrieve_future',
+          lane: 'polls',
+          json: { request_id: requestId, allow_metadata_only: true },
+          headers: { accept: 'application/x-protobuf', 'x-tinker-request-type': 'Sample' },
+          timeoutMs: this.connection.pollTimeoutMs,
+        },
+        this.connection.uuid(),
+      )
+      .pipe(map(parseBody), takeUntil(this.connection.closing))
+      .subscribe({
+        next: (body) => this.#sayQueue(requestId, sinceMs, body),
+        // A 408 is the usual way to say "not yet"; anything else the session poll will meet, too.
+        error: (error: unknown) => {
+          if (error instanceof APIStatusError && error.status === 408) this.#sayQueue(requestId, sinceMs, error.body);
+        },
+      });
+  }
+
+  #sayQueue(requestId: string, sinceMs: number, body: unknown): void {
+    const nowMs = this.connection.scheduler.now();
+    this.#progressMs = nowMs;
+    const report = QueueReport.decode(body);
+    if (isLeft(report) || (report.right.queueState === undefined && report.right.queueStateReason === undefined))
+      return;
+    this.connection.events.emit({
+      type: 'queue-state',
+      requestId,
+      requestType: 'Sample',
+      target: this.samplingSessionId,
+      state: toQueueState(report.right.queueState),
+      reason: report.right.queueStateReason,
+      waitedMs: nowMs - sinceMs,
+    });
+  }
+}

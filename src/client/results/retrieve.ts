@@ -1,0 +1,276 @@
+import { isLeft } from 'fp-ts/lib/Either.js';
+import type * as t from 'io-ts';
+import { catchError, retry, throwError, timer, type Observable } from 'rxjs';
+import type { TransportResponse } from '../../transport/Transport.js';
+import { CompleteMetadata, QueueReport, RequestFailed, toErrorCategory, toQueueState } from '../../wire/futures.js';
+import { describeErrors } from '../../wire/record.js';
+import { BILLING_RETRY_MS } from '../connection/Billing.js';
+import type { Budget } from '../connection/Budget.js';
+import type { Connection } from '../connection/Connection.js';
+import { APIResponseValidationError, APIStatusError, RequestFailedError } from '../errors.js';
+import type { RequestType } from '../events.js';
+import { failedOnce } from '../connection/failedOnce.js';
+import { meaningOf, parseBody } from '../connection/failure.js';
+import { onAnswer } from '../connection/onAnswer.js';
+import { backoffMs, delayFor } from '../connection/resend.js';
+
+/** Work that the service has accepted and whose result is awaited. */
+export interface AcceptedWork {
+  readonly requestId: string;
+  readonly requestType: RequestType;
+  readonly target: string;
+  /** How long the submission took, which the service likes to know. */
+  readonly roundtripMs: number;
+}
+
+/** How a result is read, whichever way it comes. */
+export interface ResultFormat<A> {
+  readonly json: t.Decoder<unknown, A>;
+  readonly protobuf?: (bytes: Uint8Array) => A;
+}
+
+const MOST_BAD_REQUESTS = 3;
+const SERVER_ERRORS_AT_ONCE = 2;
+/** A server that answers "not yet" without holding the poll must not be asked in a tight loop. */
+const SHORTEST_POLL_MS = 100;
+const SAY_QUEUE_EVERY_MS = 60_000;
+
+/** Not a failure: ask again after the delay. */
+class NotYet extends Error {
+  constructor(readonly delayMs: number) {
+    super('not yet');
+  }
+}
+
+/** Not a failure: the result is ready and this large. */
+class Announced extends Error {
+  constructor(readonly bytes: number) {
+    super('announced');
+  }
+}
+
+/** What a session poll tells: the result is ready, and how large it is. */
+export interface KnownOutcome {
+  readonly bytes: number;
+}
+
+/**
+ * Polls for the result of accepted work until there is one.
+ *
+ * "Not yet" is asked again at once and reported as an event with the queue's state; passing failures are waited out
+ * without a limit, since the work goes on meanwhile. A large result is announced by its size first; its bytes are
+ * taken from the budget of responses in flight before it is fetched. Errors: RequestFailedError when the work failed,
+ * GoneError when the promise is gone, others as the service answers.
+ */
+export function retrieve<A>(
+  connection: Connection,
+  responses: Budget,
+  work: AcceptedWork,
+  format: ResultFormat<A>,
+  known?: KnownOutcome,
+): Observable<A> {
+  const poll = new Poll(connection, work, format);
+  const fetchHolding = (bytes: number): Observable<A> => responses.hold(bytes, () => poll.next(false));
+  return known === undefined ? poll.next(true, fetchHolding) : fetchHolding(known.bytes);
+}
+
+/** The state of one wait: how often it asked, and what went wrong since it last went well. */
+class Poll<A> {
+  readonly #startedMs: number;
+  #iteration = 0;
+  #backoffs = 0;
+  #serverErrors = 0;
+  #badRequests = 0;
+  #askedMs = 0;
+  #saidMs = -Infinity;
+  #said = '';
+
+  constructor(
+    readonly connection: Connection,
+    readonly work: AcceptedWork,
+    readonly format: ResultFormat<A>,
+  ) {
+    this.#startedMs = connection.scheduler.now();
+  }
+
+  /** Asks until there is an answer. `onAnnounced` goes on when the answer is only how large the result is. */
+  next(allowMetadataOnly: boolean, onAnnounced?: (bytes: number) => Observable<A>): Observable<A> {
+    // Mostly the first poll brings the result: what follows when it does not is built when it does not.
+    return this.#ask(allowMetadataOnly, (error) => {
+      const answer = error instanceof Announced ? throwError(() => error) : this.#askAgain(allowMetadataOnly, error);
+      return onAnnounced === undefined
+        ? answer
+        : answer.pipe(
+            catchError((later: unknown) => {
+              if (later instanceof Announced) return onAnnounced(later.bytes);
+              throw later;
+            }),
+          );
+    });
+  }
+
+  #ask(allowMetadataOnly: boolean, recover?: (error: unknown) => Observable<A>): Observable<A> {
+    this.#askedMs = this.connection.scheduler.now();
+    const headers = this.#headers();
+    this.#iteration++;
+    const answer = this.connection.attempt(
+      {
+        path: 'retrieve_future',
+        lane: 'polls',
+        json: { request_id: this.work.requestId, allow_metadata_only: allowMetadataOnly },
+        headers,
+        timeoutMs: this.connection.pollTimeoutMs,
+      },
+      this.connection.uuid(),
+    );
+    return onAnswer(answer, (response) => this.read(response, allowMetadataOnly), recover);
+  }
+
+  #askAgain(allowMetadataOnly: boolean, failure: unknown): Observable<A> {
+    return failedOnce(failure, () => this.#ask(allowMetadataOnly)).pipe(
+      retry({
+        delay: (error: unknown) => {
+          if (error instanceof Announced) return throwError(() => error);
+          const delayMs = error instanceof NotYet ? error.delayMs : this.#delayAfter(error);
+          return delayMs === undefined
+            ? throwError(() => this.#named(error))
+            : timer(delayMs, this.connection.scheduler);
+        },
+      }),
+    );
+  }
+
+  #headers(): Record<string, string> {
+    const { requestType, roundtripMs } = this.work;
+    const headers: Record<string, string> = {
+      'x-tinker-request-iteration': String(this.#iteration),
+      'x-tinker-request-type': requestType,
+    };
+    if (this.#iteration === 0) headers['x-tinker-create-promise-roundtrip-time'] = String(roundtripMs / 1000);
+    if (this.format.protobuf !== undefined) headers['accept'] = 'application/x-protobuf';
+    return headers;
+  }
+
+  /** The result in a successful answer. @throws NotYet, Announced, or the failure that the answer tells of. */
+  read(response: TransportResponse, allowMetadataOnly: boolean): A {
+    this.#backoffs = this.#serverErrors = this.#badRequests = 0;
+    const { requestId } = this.work;
+    const { protobuf, json } = this.format;
+    if (protobuf !== undefined && /x-protobuf/.test(response.headers['content-type'] ?? '')) {
+      try {
+        return protobuf(response.body);
+      } catch (error) {
+        throw new APIResponseValidationError(`the result of ${requestId} is no valid protobuf message`, {
+          requestId,
+          cause: error,
+        });
+      }
+    }
+    const body = parseBody(response);
+    if (isTryAgain(body)) throw this.#notYet(body);
+    const metadata = CompleteMetadata.decode(body);
+    if (!isLeft(metadata)) {
+      if (allowMetadataOnly) throw new Announced(metadata.right.responsePayloadSize);
+      throw new APIResponseValidationError(
+        `the service announced the result of ${requestId} twice and did not send it`,
+        { requestId },
+      );
+    }
+    const failed = RequestFailed.decode(body);
+    if (!isLeft(failed)) {
+      const category = toErrorCategory(failed.right.category);
+      throw new RequestFailedError(this.connection.secrets.redact(failed.right.error), { category, requestId });
+    }
+    const decoded = json.decode(body);
+    if (isLeft(decoded))
+      throw new APIResponseValidationError(`the result of ${requestId}: ${describeErrors(decoded.left)}`, {
+        requestId,
+      });
+    return decoded.right;
+  }
+
+  /** The delay after a failure, or undefined where it is final. */
+  #delayAfter(error: unknown): number | undefined {
+    const nowMs = this.connection.scheduler.now();
+    const meaning = meaningOf(error, 'poll');
+    // Any HTTP answer but a refusal to serve proves that the connection works again.
+    if (error instanceof APIStatusError && error.status !== 429) this.#backoffs = 0;
+    switch (meaning) {
+      case 'again': {
+        const { status, body } = error as APIStatusError;
+        if (status === 408) {
+          this.#serverErrors = this.#badRequests = 0;
+          return this.#notYet(body).delayMs;
+        }
+        const failures = this.#serverErrors++;
+        return this.#retrying(
+          error as APIStatusError,
+          failures < SERVER_ERRORS_AT_ONCE ? 0 : backoffMs(failures - SERVER_ERRORS_AT_ONCE),
+        );
+      }
+      case 'backoff':
+        return this.#retrying(error as APIStatusError, delayFor(error, this.#backoffs++, nowMs));
+      case 'proxy':
+      case 'doubtful':
+        if (++this.#badRequests > MOST_BAD_REQUESTS) return undefined;
+        return this.#retrying(error as APIStatusError, 0);
+      case 'billing':
+        return this.connection.billing.mayWait((error as APIStatusError).message) ? BILLING_RETRY_MS : undefined;
+      default:
+        return undefined;
+    }
+  }
+
+  #retrying(error: APIStatusError, delayMs: number): number {
+    this.connection.events.emit({
+      type: 'request-retry',
+      path: 'retrieve_future',
+      requestId: this.work.requestId,
+      requestType: this.work.requestType,
+      target: this.work.target,
+      attempt: this.#backoffs + this.#serverErrors + this.#badRequests,
+      delayMs,
+      error,
+    });
+    return delayMs;
+  }
+
+  /** Reports the queue's state, when it is new or a minute old, and asks again. */
+  #notYet(body: unknown): NotYet {
+    const nowMs = this.connection.scheduler.now();
+    const report = QueueReport.decode(body);
+    if (!isLeft(report)) this.#sayQueue(report.right.queueState, report.right.queueStateReason, nowMs);
+    return new NotYet(Math.max(0, SHORTEST_POLL_MS - (nowMs - this.#askedMs)));
+  }
+
+  #sayQueue(queueState: string | undefined, reason: string | undefined, nowMs: number): void {
+    if (queueState === undefined && reason === undefined) return;
+    const state = toQueueState(queueState);
+    const saying = `${state} ${reason ?? ''}`;
+    if (saying === this.#said && nowMs - this.#saidMs < SAY_QUEUE_EVERY_MS) return;
+    this.#said = saying;
+    this.#saidMs = nowMs;
+    const { requestId, requestType, target } = this.work;
+    this.connection.events.emit({
+      type: 'queue-state',
+      requestId,
+      requestType,
+      target,
+      state,
+      reason,
+      waitedMs: nowMs - this.#startedMs,
+    });
+  }
+
+  /** Some servers answer failed work with a 400 and its reason; either way the error names the request. */
+  #named(error: unknown): unknown {
+    const { requestId } = this.work;
+    if (error instanceof APIStatusError && error.status === 400 && error.body !== '') {
+      return new RequestFailedError(error.message, { category: 'unknown', requestId, cause: error });
+    }
+    return error instanceof APIStatusError ? Object.assign(error, { requestId }) : error;
+  }
+}
+
+const isTryAgain = (body: unknown): boolean =>
+  typeof body === 'object' && body !== null && (body as { type?: unknown }).type === 'try_again';

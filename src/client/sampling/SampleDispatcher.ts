@@ -1,0 +1,109 @@
+import { identity, retry, throwError, timer, type Observable } from 'rxjs';
+import { retryAfterMs } from '../../transport/retryAfter.js';
+import { Budget } from '../connection/Budget.js';
+import type { Connection } from '../connection/Connection.js';
+import type { APIStatusError } from '../errors.js';
+import { type TinkerError } from '../errors.js';
+import { failedOnce } from '../connection/failedOnce.js';
+import { meaningOf } from '../connection/failure.js';
+import { onAnswer } from '../connection/onAnswer.js';
+import { resend } from '../connection/resend.js';
+import type { BudgetUse } from '../session/underWay.js';
+
+const SLOTS = 400;
+const CAREFUL_SLOTS = 10;
+const CAREFUL_WEIGHT = 20;
+const CAREFUL_MS = 10_000;
+const PAUSE_MS = 1000;
+const LARGE_PROMPT_BYTES = 128 * 1024;
+const LARGE_PAUSE_MS = 5000;
+
+/** Dispatch is paused: nothing was sent. */
+class Paused extends Error {}
+
+/**
+ * Hands samples to the service: at most 400 submissions at once and no more bytes than the budget, shared by all
+ * sampling clients of a service.
+ *
+ * When the service says "too much" (429), all dispatch pauses, and for ten seconds after the pause it goes carefully:
+ * ten slots, and every byte counts twenty times. The submission itself is tried again as it was. What is held is given
+ * back when the submission is answered; waiting for results takes nothing.
+ */
+export class SampleDispatcher {
+  readonly #slots = new Budget(SLOTS, 'hard');
+  readonly #carefulSlots = new Budget(CAREFUL_SLOTS, 'hard');
+  readonly #bytes: Budget;
+  #pausedUntilMs = -Infinity;
+
+  constructor(
+    readonly connection: Connection,
+    budgetBytes: number,
+  ) {
+    this.#bytes = new Budget(budgetBytes, 'soft');
+  }
+
+  /** What is taken of slots and bytes. */
+  get use(): { readonly sampleSlots: BudgetUse; readonly sampleBytes: BudgetUse } {
+    const careful = this.#carefulSlots.waiting;
+    return {
+      sampleSlots: {
+        inUse: this.#slots.inUse - careful,
+        size: this.#careful ? CAREFUL_SLOTS : SLOTS,
+        waiting: this.#slots.waiting + careful,
+      },
+      sampleBytes: this.#bytes.use,
+    };
+  }
+
+  dispatch<T>(bytes: number, send: () => Observable<T>): Observable<T> {
+    const sendInTurn = (): Observable<T> =>
+      this.#bytes.hold(
+        () => (this.#careful ? bytes * CAREFUL_WEIGHT : bytes),
+        () => this.#send(bytes, send),
+      );
+    // Whether to be careful is read after each permit is in hand: a 429 may have come while waiting for it.
+    return this.#slots.hold(1, () => (this.#careful ? this.#carefulSlots.hold(1, sendInTurn) : sendInTurn()));
+  }
+
+  get #careful(): boolean {
+    return this.connection.scheduler.now() - this.#pausedUntilMs < CAREFUL_MS;
+  }
+
+  #send<T>(bytes: number, send: () => Observable<T>): Observable<T> {
+    // Nearly every submission is accepted at once: what follows a refusal is built when there is one.
+    if (this.connection.scheduler.now() >= this.#pausedUntilMs) {
+      return onAnswer(send(), identity, (error) => this.#sendAgain(bytes, send, error));
+    }
+    return this.#sendAgain(bytes, send, new Paused());
+  }
+
+  /** Goes on after a refusal or into a pause: waits it out and sends, as often as it takes. */
+  #sendAgain<T>(bytes: number, send: () => Observable<T>, refusal: unknown): Observable<T> {
+    const { scheduler } = this.connection;
+    const sendUnlessPaused = (): Observable<T> =>
+      scheduler.now() < this.#pausedUntilMs ? throwError(() => new Paused()) : send();
+    return failedOnce(refusal, sendUnlessPaused).pipe(
+      resend(this.connection, 'asample', 'sample', { requestType: 'Sample' }),
+      retry({
+        delay: (error: unknown) => {
+          if (!(error instanceof Paused)) {
+            if (meaningOf(error, 'sample') !== 'throttle') return throwError(() => error as TinkerError);
+            this.#pause(error as APIStatusError, bytes);
+          }
+          return timer(this.#pausedUntilMs - scheduler.now(), scheduler);
+        },
+      }),
+    );
+  }
+
+  #pause(error: APIStatusError, bytes: number): void {
+    const nowMs = this.connection.scheduler.now();
+    const pauseMs = retryAfterMs(error.headers, nowMs) ?? (bytes > LARGE_PROMPT_BYTES ? LARGE_PAUSE_MS : PAUSE_MS);
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, nowMs + pauseMs);
+    this.connection.events.emit({
+      type: 'dispatch-paused',
+      pauseMs,
+      waiting: this.#slots.waiting + this.#bytes.waiting,
+    });
+  }
+}

@@ -1,0 +1,172 @@
+import { ModelInputChunk } from '../../wire/chunk.js';
+import { ModelInput } from '../../wire/modelInput.js';
+import { SampleRequestWithoutPrompt, type SamplingParams } from '../../wire/sampling.js';
+import { TensorData, type TensorInput } from '../../wire/tensor.js';
+import { ValidationError } from '../../wire/tinkerError.js';
+import { tokenText } from '../../wire/tokenText.js';
+import { prepare } from '../connection/prepare.js';
+
+export interface SampleOptions {
+  readonly prompt: ModelInput;
+  /** Default 1. */
+  readonly numSamples?: number;
+  readonly samplingParams?: SamplingParams;
+  /** Default false. */
+  readonly includePromptLogprobs?: boolean;
+  /** The k most likely tokens at every prompt position. Default 0: none. */
+  readonly topkPromptLogprobs?: number;
+  /** The k most likely tokens at every sampled position. Default 0: none. */
+  readonly topkSampleLogprobs?: number;
+  /** Token ids to score at each prompt position after the first: [length − 1, K], −1 for none. */
+  readonly targetPromptLogprobs?: TensorInput;
+  /** Tokens to draw beside the prompt's own at each position. Default 0: none. */
+  readonly promptAltTokensK?: number;
+  /** Score only the last n prompt tokens; needs `includePromptLogprobs`. */
+  readonly promptLogprobsLastN?: number;
+}
+
+/** A checked request; its prompt is written out only when it is sent, since thousands may wait. */
+export interface SampleBody {
+  readonly prompt: ModelInput;
+  /** The JSON of all the rest, but for its last brace. */
+  readonly rest: string;
+}
+
+function promptText(prompt: ModelInput): string {
+  const chunks = prompt.chunks.map((chunk) =>
+    chunk.type === 'encoded_text'
+      ? `{"tokens":[${tokenText(chunk.tokens)}],"type":"encoded_text"}`
+      : JSON.stringify(ModelInputChunk.encode(chunk)),
+  );
+  return `{"chunks":[${chunks.join(',')}]}`;
+}
+
+const KNOWN: ReadonlySet<string> = new Set([
+  'prompt',
+  'numSamples',
+  'samplingParams',
+  'includePromptLogprobs',
+  'topkPromptLogprobs',
+  'topkSampleLogprobs',
+  'promptAltTokensK',
+]);
+const MOST_REMEMBERED = 64;
+
+/**
+ * Makes the requests of one sampler. Thousands of samples ask for the same but for the prompt, so what was found right
+ * once is remembered by what was asked.
+ */
+export class SampleRequests {
+  readonly #checked = new Map<string, string>();
+  /** A prompt is often sampled many times in a row. Of more than one, a WeakMap would cost more than it saves. */
+  #written: { readonly prompt: ModelInput; readonly text: string } | undefined;
+
+  constructor(
+    readonly samplingSessionId: string,
+    readonly recordStabilityInfo: boolean,
+  ) {}
+
+  /** @throws ValidationError */
+  body(options: SampleOptions): SampleBody {
+    const asked = askedFor(options);
+    const known = asked === undefined ? undefined : this.#checked.get(asked);
+    if (known !== undefined) {
+      promptLength(options.prompt);
+      return { prompt: options.prompt, rest: known };
+    }
+    const checked = checkedBody(options, this.samplingSessionId, this.recordStabilityInfo);
+    if (asked !== undefined) {
+      if (this.#checked.size >= MOST_REMEMBERED) this.#checked.clear();
+      this.#checked.set(asked, checked.rest);
+    }
+    return checked;
+  }
+
+  /** The JSON of a request under a number. */
+  text({ prompt, rest }: SampleBody, seqText: string): string {
+    if (this.#written?.prompt !== prompt) this.#written = { prompt, text: promptText(prompt) };
+    return `${rest},"seq_id":${seqText},"prompt":${this.#written.text}}`;
+  }
+}
+
+/** All that is asked for but the prompt, as text; undefined where a text would not tell it apart from something else. */
+function askedFor(options: SampleOptions): string | undefined {
+  for (const key in options) if (!KNOWN.has(key)) return undefined;
+  const {
+    numSamples,
+    samplingParams,
+    includePromptLogprobs,
+    topkPromptLogprobs,
+    topkSampleLogprobs,
+    promptAltTokensK,
+  } = options;
+  for (const key in samplingParams) {
+    const type = typeof samplingParams[key as keyof SamplingParams];
+    // JSON leaves these out, and what is left would pass for another request.
+    if (type === 'function' || type === 'symbol') return undefined;
+  }
+  return JSON.stringify([
+    samplingParams,
+    numSamples,
+    includePromptLogprobs,
+    topkPromptLogprobs,
+    topkSampleLogprobs,
+    promptAltTokensK,
+  ]);
+}
+
+/** How many tokens a prompt of text has; undefined with images or audio. @throws ValidationError for an empty prompt. */
+function promptLength(prompt: ModelInput): number | undefined {
+  if (!(prompt instanceof ModelInput)) throw new ValidationError('prompt must be a ModelInput');
+  const isText = prompt.chunks.every((chunk) => chunk.type === 'encoded_text');
+  const length = isText ? prompt.length : undefined;
+  if (prompt.chunks.length === 0 || length === 0) throw new ValidationError('the prompt is empty');
+  return length;
+}
+
+/** Checks what a caller asks for. @throws ValidationError */
+function checkedBody(options: SampleOptions, samplingSessionId: string, recordStabilityInfo: boolean): SampleBody {
+  const {
+    prompt,
+    numSamples,
+    samplingParams = {},
+    includePromptLogprobs = false,
+    targetPromptLogprobs,
+    promptLogprobsLastN,
+    ...rest
+  } = options;
+  const length = promptLength(prompt);
+  if (promptLogprobsLastN !== undefined) {
+    if (!includePromptLogprobs) throw new ValidationError('promptLogprobsLastN needs includePromptLogprobs');
+    if (length !== undefined && promptLogprobsLastN > length - 1) {
+      throw new ValidationError(
+        `promptLogprobsLastN must be from 1 to ${length - 1} for this prompt, got ${promptLogprobsLastN}`,
+      );
+    }
+  }
+  const { stop, ...params } = samplingParams;
+  const stops = typeof stop === 'string' ? [stop] : stop === undefined ? undefined : [...stop];
+  const request = prepare(SampleRequestWithoutPrompt, {
+    ...rest,
+    numSamples,
+    samplingParams: { ...params, stop: stops as string[] | number[] | undefined },
+    samplingSessionId,
+    promptLogprobs: includePromptLogprobs,
+    targetPromptLogprobs: targetPromptLogprobs === undefined ? undefined : targetTensor(targetPromptLogprobs, length),
+    promptLogprobsLastN,
+    recordStabilityInfo,
+  });
+  return { prompt, rest: JSON.stringify(request).slice(0, -1) };
+}
+
+function targetTensor(input: TensorInput, length: number | undefined): TensorData {
+  const tensor = TensorData.from(input, 'int64', 'targetPromptLogprobs');
+  if (tensor.dtype !== 'int64' || tensor.shape.length !== 2)
+    throw new ValidationError('targetPromptLogprobs must be int64 and [prompt length − 1, K]');
+  if (length !== undefined && tensor.shape[0] !== length - 1) {
+    throw new ValidationError(
+      `targetPromptLogprobs must have ${length - 1} rows for this prompt, got ${tensor.shape[0] ?? 0}`,
+    );
+  }
+  return tensor;
+}

@@ -1,0 +1,53 @@
+import { map, type Observable } from 'rxjs';
+import { CreateSamplingSessionRequest, CreateSamplingSessionResponse } from '../../wire/sampling.js';
+import { ValidationError } from '../../wire/tinkerError.js';
+import type { Lifecycle } from '../session/Lifecycle.js';
+import { withoutUndefined, prepare } from '../connection/prepare.js';
+import { SamplingClient, type SamplingClientOptions } from '../SamplingClient.js';
+import type { OpenSession } from '../session/Session.js';
+
+export interface SamplerSource {
+  readonly baseModel?: string;
+  readonly modelPath?: string;
+}
+
+/** Makes the sampling clients of one session and numbers them. */
+export class SamplingSessions {
+  #next = 0;
+
+  constructor(
+    readonly session: OpenSession,
+    readonly lifecycle: Lifecycle,
+  ) {}
+
+  /** The number of the next sampling session, also for those that a save makes. */
+  nextSeqId(): number {
+    return this.#next++;
+  }
+
+  create(source: SamplerSource, options: SamplingClientOptions): Observable<SamplingClient> {
+    checkSource(source);
+    const { session, lifecycle } = this;
+    const json = prepare(
+      CreateSamplingSessionRequest,
+      withoutUndefined({
+        sessionId: session.id,
+        samplingSessionSeqId: this.nextSeqId(),
+        baseModel: source.baseModel,
+        modelPath: source.modelPath,
+      }),
+    );
+    return session.connection
+      .call({ path: 'create_sampling_session', lane: 'session', json }, CreateSamplingSessionResponse)
+      .pipe(map(({ samplingSessionId }) => new SamplingClient(session, lifecycle, samplingSessionId, options)));
+  }
+}
+
+/** @throws ValidationError unless there is a base model or a path that starts with tinker://. */
+export function checkSource({ baseModel, modelPath }: SamplerSource): void {
+  if (modelPath !== undefined) {
+    if (!modelPath.startsWith('tinker://')) throw new ValidationError('modelPath must start with tinker://');
+  } else if (baseModel === undefined || baseModel === '') {
+    throw new ValidationError('a sampling client needs a baseModel or a modelPath');
+  }
+}

@@ -1,0 +1,270 @@
+import {
+  EMPTY,
+  ReplaySubject,
+  Subject,
+  catchError,
+  concatMap,
+  defer,
+  exhaustMap,
+  ignoreElements,
+  interval,
+  map,
+  mergeMap,
+  of,
+  repeat,
+  takeUntil,
+  tap,
+  timer,
+  type Observable,
+} from 'rxjs';
+import {
+  CreateSessionRequest,
+  CreateSessionResponse,
+  type DynamicConfig,
+  type FinishStatus,
+  FinishSessionRequest,
+  SessionHeartbeatRequest,
+} from '../../wire/session.js';
+import { LONGEST_TIMER_MS } from '../../transport/system.js';
+import { Budget } from '../connection/Budget.js';
+import type { Connection } from '../connection/Connection.js';
+import { once } from '../connection/once.js';
+import { decodeJson } from '../connection/readJson.js';
+import { GoneError, NotFoundError, type TinkerError } from '../errors.js';
+import { segments } from '../rest/restQuery.js';
+import { SampleDispatcher } from '../sampling/SampleDispatcher.js';
+import type { UnderWay } from './underWay.js';
+import { WireFormat } from '../training/WireFormat.js';
+
+export interface SessionOptions {
+  readonly tags: readonly string[];
+  readonly userMetadata: Readonly<Record<string, string>>;
+  readonly projectId: string | undefined;
+  readonly displayName: string | undefined;
+}
+
+const HEARTBEAT_MS = 10_000;
+const HEARTBEAT_TIMEOUT_MS = 10_000;
+const SILENCE_MS = 120_000;
+const SHORTEST_REFRESH_MS = 10_000;
+const FINISH_TIMEOUT_MS = 15_000;
+const CANCELS_TIMEOUT_MS = 5000;
+
+/** The session of a service client, opened when something first needs it: listing checkpoints opens none. */
+export class Session {
+  readonly #stop = new Subject<void>();
+  readonly #cancels = new Subject<string>();
+  readonly #cancelled = new ReplaySubject<never>();
+  readonly #open: Observable<OpenSession>;
+  #opened: OpenSession | undefined;
+
+  constructor(
+    readonly connection: Connection,
+    readonly options: SessionOptions,
+  ) {
+    this.#open = once(this.#create());
+  }
+
+  /** The open session; opened first where it is not yet. */
+  open(): Observable<OpenSession> {
+    return this.#opened === undefined ? this.#open : of(this.#opened);
+  }
+
+  /** The session's id, once it is open. */
+  get id(): string | undefined {
+    return this.#opened?.id;
+  }
+
+  /** What its clients share, and how much of it is taken; undefined before it is open. */
+  get budgets(): UnderWay['budgets'] {
+    if (this.#opened === undefined) return undefined;
+    const { dispatcher, trainingBytes, responseBytes } = this.#opened;
+    return { ...dispatcher.use, trainingBytes: trainingBytes.use, resultBytes: responseBytes.use };
+  }
+
+  /** Says how the session ended. The first word counts; servers that take none answer 404. */
+  finish(status: FinishStatus, detail: string | undefined): Observable<never> {
+    const opened = this.#opened;
+    if (opened === undefined) return EMPTY;
+    const json = FinishSessionRequest.encode({ reason: { type: status }, ...(detail === undefined ? {} : { detail }) });
+    return this.connection.send({ path: `sessions/${segments(opened.id)}/finish`, lane: 'session', json }).pipe(
+      catchError((error: unknown) => {
+        if (error instanceof NotFoundError || error instanceof GoneError) return EMPTY;
+        throw error;
+      }),
+      takeUntil(timer(FINISH_TIMEOUT_MS, this.connection.scheduler)),
+      tap({
+        complete: () => this.connection.events.emit({ type: 'session-finished', sessionId: opened.id, status }),
+      }),
+      ignoreElements(),
+    );
+  }
+
+  /** Takes no more cancellations; completes when those that were asked for are out, or after five seconds. */
+  endCancels(): Observable<never> {
+    return defer(() => {
+      this.#cancels.complete();
+      return this.#opened === undefined ? EMPTY : this.#cancelled;
+    }).pipe(takeUntil(timer(CANCELS_TIMEOUT_MS, this.connection.scheduler)));
+  }
+
+  /** Ends heartbeats and everything else that runs beside the calls. */
+  stop(): void {
+    this.#stop.next();
+    this.#stop.complete();
+  }
+
+  #create(): Observable<OpenSession> {
+    const { connection, options } = this;
+    return connection.ready().pipe(
+      concatMap(() => connection.fetchDynamicConfig(true)),
+      concatMap((dynamicConfig) => {
+        const json = CreateSessionRequest.encode({
+          tags: [...options.tags],
+          userMetadata: options.userMetadata,
+          sdkVersion: connection.sdkVersion,
+          ...(options.projectId === undefined ? {} : { projectId: options.projectId }),
+          ...(options.displayName === undefined ? {} : { displayName: options.displayName }),
+          type: 'create_session',
+        });
+        return connection.send({ path: 'create_session', lane: 'session', json }).pipe(
+          decodeJson(CreateSessionResponse, 'create_session'),
+          map(({ sessionId, infoMessage, warningMessage, errorMessage }) => {
+            const { events } = connection;
+            events.emit({ type: 'session-created', sessionId });
+            if (infoMessage) events.emit({ type: 'session-message', level: 'info', message: infoMessage });
+            if (warningMessage) events.emit({ type: 'session-message', level: 'warning', message: warningMessage });
+            if (errorMessage) events.emit({ type: 'session-message', level: 'error', message: errorMessage });
+            const opened = openSession(connection, sessionId, dynamicConfig, (requestId) =>
+              this.#cancels.next(requestId),
+            );
+            this.#opened = opened;
+            this.#runBeside(opened);
+            return opened;
+          }),
+        );
+      }),
+    );
+  }
+
+  #runBeside(opened: OpenSession): void {
+    this.#heartbeat(opened.id).pipe(takeUntil(this.#stop)).subscribe();
+    this.#refreshConfig(opened).pipe(takeUntil(this.#stop)).subscribe();
+    cancelOnServer(opened, this.#cancels).pipe(takeUntil(this.#stop)).subscribe(this.#cancelled);
+  }
+
+  #heartbeat(sessionId: string): Observable<never> {
+    const { connection } = this;
+    return defer(() => {
+      let lastMs = connection.scheduler.now();
+      const ended = new Subject<void>();
+      return interval(HEARTBEAT_MS, connection.scheduler).pipe(
+        exhaustMap(() =>
+          connection
+            .attempt(
+              {
+                path: 'session_heartbeat',
+                lane: 'session',
+                json: SessionHeartbeatRequest.encode({ sessionId, type: 'session_heartbeat' }),
+                timeoutMs: HEARTBEAT_TIMEOUT_MS,
+              },
+              connection.uuid(),
+            )
+            .pipe(
+              tap(() => (lastMs = connection.scheduler.now())),
+              catchError((error: TinkerError) => {
+                if (error instanceof GoneError) {
+                  connection.events.emit({ type: 'session-finished', sessionId, status: 'ended-by-server' });
+                  ended.next();
+                  return EMPTY;
+                }
+                const silentMs = connection.scheduler.now() - lastMs;
+                if (silentMs > SILENCE_MS)
+                  connection.events.emit({ type: 'heartbeat-missed', sessionId, silentMs, reason: error.message });
+                return EMPTY;
+              }),
+            ),
+        ),
+        takeUntil(ended),
+        ignoreElements(),
+      );
+    });
+  }
+
+  #refreshConfig(opened: OpenSession): Observable<never> {
+    const { connection } = this;
+    return defer(() => timer(refreshAfterMs(opened.dynamicConfig), connection.scheduler)).pipe(
+      concatMap(() => connection.fetchDynamicConfig(false)),
+      tap((fresh) => {
+        if (JSON.stringify(fresh) !== JSON.stringify(opened.dynamicConfig))
+          connection.events.emit({ type: 'config-changed', what: JSON.stringify(fresh) });
+        opened.dynamicConfig = fresh;
+      }),
+      // A failed refresh keeps the last values.
+      catchError(() => EMPTY),
+      ignoreElements(),
+      repeat(),
+    );
+  }
+}
+
+const refreshAfterMs = ({ refreshIntervalSec }: DynamicConfig): number =>
+  Math.min(Math.max(refreshIntervalSec * 1000, SHORTEST_REFRESH_MS), LONGEST_TIMER_MS);
+
+/** What the clients of one open session share. */
+export interface OpenSession {
+  readonly id: string;
+  readonly connection: Connection;
+  readonly dispatcher: SampleDispatcher;
+  /** Bytes of forward-backward requests being sent. */
+  readonly trainingBytes: Budget;
+  /** Bytes of results being fetched. */
+  readonly responseBytes: Budget;
+  readonly wireFormat: WireFormat;
+  /** Replaced while the client runs: read it when it matters. */
+  dynamicConfig: DynamicConfig;
+  /** Tells the server that nobody waits for a sample any more, where it wants to know. */
+  cancelSample(requestId: string): boolean;
+}
+
+export function openSession(
+  connection: Connection,
+  id: string,
+  dynamicConfig: DynamicConfig,
+  cancel: (requestId: string) => void,
+): OpenSession {
+  const { sampleDispatchBytesSemaphoreSize, fwdbwdDispatchBytesSemaphoreSize, inflightResponseBytesSemaphoreSize } =
+    connection.config;
+  const opened: OpenSession = {
+    id,
+    connection,
+    dispatcher: new SampleDispatcher(connection, sampleDispatchBytesSemaphoreSize),
+    trainingBytes: new Budget(fwdbwdDispatchBytesSemaphoreSize, 'soft'),
+    responseBytes: new Budget(inflightResponseBytesSemaphoreSize, 'soft'),
+    wireFormat: new WireFormat(connection.events),
+    dynamicConfig,
+    cancelSample: (requestId) => {
+      if (!opened.dynamicConfig.sampleCancelEnabled) return false;
+      cancel(requestId);
+      return true;
+    },
+  };
+  return opened;
+}
+
+/** Sends the cancellations, no more at once than the service asks for. One that fails is no harm. */
+export function cancelOnServer(
+  { connection, dynamicConfig }: OpenSession,
+  cancels: Observable<string>,
+): Observable<never> {
+  return cancels.pipe(
+    mergeMap(
+      (requestId) =>
+        connection
+          .send({ path: 'cancel_future', lane: 'polls', json: { request_id: requestId }, timeoutMs: 30_000 })
+          .pipe(catchError(() => EMPTY)),
+      dynamicConfig.sampleCancelMaxBatchSize,
+    ),
+    ignoreElements(),
+  );
+}

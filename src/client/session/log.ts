@@ -1,0 +1,91 @@
+import { Subscription, type Observable } from 'rxjs';
+import type { TinkerEvent } from '../events.js';
+
+export type LogLevel = 'silent' | 'error' | 'warning' | 'info' | 'debug';
+const LEVELS: readonly LogLevel[] = ['silent', 'error', 'warning', 'info', 'debug'];
+const SAME_EVERY_MS = 60_000;
+const WORTH_A_WARNING = 3;
+/** Lines name requests, so there is no end of different ones. */
+const MOST_REMEMBERED = 1000;
+
+/** Prints events on stderr, one line each; the same line at most once a minute. */
+export function logTo(
+  events$: Observable<TinkerEvent>,
+  option: LogLevel | undefined,
+  print: (line: string) => void = (line) => console.error(line),
+): Subscription {
+  const level = option ?? environmentLevel(process.env['TINKER_LOG']);
+  if (level === 'silent') return Subscription.EMPTY;
+  const last = new Map<string, number>();
+  return events$.subscribe((event) => {
+    const entry = describe(event);
+    if (entry === undefined || LEVELS.indexOf(entry.level) > LEVELS.indexOf(level)) return;
+    if (event.atMs - (last.get(entry.text) ?? -Infinity) < SAME_EVERY_MS) return;
+    if (last.size >= MOST_REMEMBERED) last.clear();
+    last.set(entry.text, event.atMs);
+    print(`tinker-rx ${entry.level}: ${entry.text}`);
+  });
+}
+
+function environmentLevel(text: string | undefined): LogLevel {
+  const wanted = text?.toLowerCase() === 'warn' ? 'warning' : text?.toLowerCase();
+  return LEVELS.find((level) => level === wanted) ?? 'warning';
+}
+
+/** An event as a sentence, and how much it matters; undefined for those that only a machine reads. */
+export function describe(
+  event: TinkerEvent,
+): { readonly level: Exclude<LogLevel, 'silent'>; readonly text: string } | undefined {
+  switch (event.type) {
+    case 'session-created':
+      return { level: 'info', text: `session ${event.sessionId}` };
+    case 'session-message':
+      return { level: event.level, text: event.message };
+    case 'session-finished':
+      return { level: 'info', text: `session ${event.sessionId} finished: ${event.status}` };
+    case 'heartbeat-missed':
+      return {
+        level: 'warning',
+        text: `no heartbeat of session ${event.sessionId} got through lately (${event.reason}); if this goes on, the service ends the session`,
+      };
+    case 'deprecation-noted':
+      return { level: event.level === 'error' ? 'error' : 'warning', text: event.note };
+    case 'queue-state':
+      return event.state === 'active' || event.state === 'unknown'
+        ? { level: 'debug', text: `${event.requestType} ${event.requestId} waits: ${event.state}` }
+        : {
+            level: 'warning',
+            text: `${event.target} is paused (${event.state}): ${event.reason ?? QUEUE_REASONS[event.state]}`,
+          };
+    case 'billing-paused':
+      return { level: 'warning', text: `paused for billing: ${event.message}` };
+    case 'dispatch-paused':
+      return { level: 'info', text: `sampling is paused for ${event.pauseMs} ms: the service asked to slow down` };
+    case 'protocol-chosen':
+      return { level: 'info', text: `the service speaks ${event.format}: ${event.reason}` };
+    case 'request-retry':
+      return {
+        // Once or twice is nothing; a server that is not there must not look like one that is slow.
+        level: event.attempt < WORTH_A_WARNING ? 'info' : 'warning',
+        text: `try ${event.attempt} failed, the next is in ${event.delayMs / 1000} s: ${event.error.message}`,
+      };
+    case 'option-ignored':
+      return { level: 'warning', text: `the service ignored ${event.option}: its samples of ${event.target} lack it` };
+    case 'sample-resubmitted':
+      return { level: 'info', text: `a sample of ${event.target} is submitted again: ${event.error.message}` };
+    case 'request-failed':
+      return { level: 'info', text: `failed: ${event.error.message}` };
+    case 'request-abandoned':
+      return {
+        level: event.requestType === 'Sample' ? 'debug' : 'warning',
+        text: `nobody waits for ${event.requestType} ${event.requestId} any more${event.cancelled || event.requestType === 'Sample' ? '' : ': it was sent, still runs and is billed'}`,
+      };
+    default:
+      return undefined;
+  }
+}
+
+const QUEUE_REASONS = {
+  paused_capacity: 'the service is short of capacity, please wait',
+  paused_rate_limit: 'the limit of concurrent work is reached',
+};

@@ -1,0 +1,38 @@
+import type { RequestType } from '../events.js';
+
+/** A call that has not come to its end. */
+export interface CallUnderWay {
+  /** What kind of work it is; undefined for calls that only ask, such as `getInfo`. */
+  readonly requestType: RequestType | undefined;
+  /** The model or sampling session it belongs to. */
+  readonly target: string | undefined;
+  /** When it was made, by the client's scheduler. */
+  readonly sinceMs: number;
+  /** The service's id of the work; undefined until the service has accepted it. */
+  readonly requestId: string | undefined;
+}
+
+/** How much of a budget is taken, and how many wait in line for it. */
+export interface BudgetUse {
+  readonly inUse: number;
+  readonly size: number;
+  readonly waiting: number;
+}
+
+/** What a client has to do at a moment. */
+export interface UnderWay {
+  /** Everything that was called and has not come to its end, the oldest first. */
+  readonly calls: Iterable<CallUnderWay>;
+  /** The budgets that the calls share; undefined before there is a session. */
+  readonly budgets:
+    | {
+        /** Submissions of samples at once, and the bytes of their prompts. */
+        readonly sampleSlots: BudgetUse;
+        readonly sampleBytes: BudgetUse;
+        /** Bytes of training data being sent. */
+        readonly trainingBytes: BudgetUse;
+        /** Bytes of results being fetched. */
+        readonly resultBytes: BudgetUse;
+      }
+    | undefined;
+}

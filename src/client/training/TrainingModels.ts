@@ -1,0 +1,197 @@
+import { concatMap, map, type Observable } from 'rxjs';
+import type { OptimizerConfig } from '../../wire/optimizer.js';
+import type { Json } from '../../wire/record.js';
+import { ValidationError } from '../../wire/tinkerError.js';
+import { CreateModelRequest, CreateModelResponse } from '../../wire/training.js';
+import { LoadWeightsRequest, LoadWeightsResponse, type WeightsInfoResponse } from '../../wire/weights.js';
+import type { Lifecycle } from '../session/Lifecycle.js';
+import { withoutUndefined, prepare } from '../connection/prepare.js';
+import type { RestClient } from '../RestClient.js';
+import type { SamplingSessions } from '../sampling/samplingSessions.js';
+import type { OpenSession } from '../session/Session.js';
+import { submitWork } from '../results/submitWork.js';
+import type { FutureProgress } from '../TinkerFuture.js';
+import { TrainingClient } from '../TrainingClient.js';
+
+export interface CreateLoraTrainingClientOptions {
+  readonly baseModel: string;
+  /** Default 32. */
+  readonly rank?: number;
+  readonly seed?: number;
+  /** Default true. At least one of the three must be. */
+  readonly trainMlp?: boolean;
+  readonly trainAttn?: boolean;
+  readonly trainUnembed?: boolean;
+  /** The optimizer family, fixed for the model's life. Default AdamW. */
+  readonly optimizer?: OptimizerConfig;
+  readonly userMetadata?: Readonly<Record<string, string>>;
+}
+export interface FromStateOptions {
+  /** Default: the base model the weights were trained on. */
+  readonly baseModel?: string;
+  readonly userMetadata?: Readonly<Record<string, string>>;
+  /** A token of the owner, to start from weights of somebody else. */
+  readonly weightsAccessToken?: string;
+  /** The optimizer family; with the optimizer's state it is the saved one. */
+  readonly optimizer?: OptimizerConfig;
+}
+
+/** An open session and the numbering of its samplers. */
+export interface Opened {
+  readonly session: OpenSession;
+  readonly samplers: SamplingSessions;
+}
+/** A state to start from: its path, and whether its optimizer comes with it. */
+export interface SavedState {
+  readonly path: string;
+  readonly withOptimizer: boolean;
+}
+
+const RANK = 32;
+
+/** Makes the training clients of one service and numbers their models, in the order of the calls. */
+export class TrainingModels {
+  #next = 0;
+
+  constructor(
+    readonly lifecycle: Lifecycle,
+    /** Weights of somebody else are described to their owner's token only. */
+    readonly restFor: (weightsAccessToken: string | undefined) => RestClient,
+  ) {}
+
+  nextSeqId(): number {
+    return this.#next++;
+  }
+
+  /** @throws ValidationError before anything is opened or sent. */
+  create(
+    open: Observable<Opened>,
+    modelSeqId: number,
+    options: CreateLoraTrainingClientOptions,
+    progress: FutureProgress,
+  ): Observable<TrainingClient> {
+    const request = modelRequest(modelSeqId, options);
+    request('');
+    return open.pipe(
+      concatMap(({ session, samplers }) => {
+        const work = {
+          requestType: 'CreateModel',
+          path: 'create_model',
+          target: options.baseModel,
+          json: request(session.id),
+          format: { json: CreateModelResponse },
+        } as const;
+        return submitWork(session, work, progress).pipe(
+          map(({ modelId }) => new TrainingClient(session, this.lifecycle, samplers, modelId)),
+        );
+      }),
+    );
+  }
+
+  fromState(
+    open: Observable<Opened>,
+    modelSeqId: number,
+    state: SavedState,
+    options: FromStateOptions,
+    progress: FutureProgress,
+  ): Observable<TrainingClient> {
+    return open.pipe(
+      concatMap((opened) => {
+        const { connection } = opened.session;
+        connection.secrets.add(options.weightsAccessToken ?? '');
+        return connection.config.createModelViaLoadWeights
+          ? this.#loadInOneCall(opened, modelSeqId, state, options, progress)
+          : this.#loadIntoNewModel(open, modelSeqId, state, options, progress);
+      }),
+    );
+  }
+
+  #loadInOneCall(
+    { session, samplers }: Opened,
+    modelSeqId: number,
+    { path, withOptimizer }: SavedState,
+    options: FromStateOptions,
+    progress: FutureProgress,
+  ): Observable<TrainingClient> {
+    const { optimizer: optimizerConfig, ...rest } = options;
+    const modelId = `${session.id}:train:${modelSeqId}`;
+    const json = prepare(
+      LoadWeightsRequest,
+      withoutUndefined({ sessionId: session.id, modelSeqId, ...rest, path, optimizer: withOptimizer, optimizerConfig }),
+    );
+    const work = {
+      requestType: 'LoadWeights',
+      path: 'load_weights',
+      target: modelId,
+      json,
+      format: { json: LoadWeightsResponse },
+    } as const;
+    return submitWork(session, work, progress).pipe(
+      map(() => new TrainingClient(session, this.lifecycle, samplers, modelId)),
+    );
+  }
+
+  #loadIntoNewModel(
+    open: Observable<Opened>,
+    modelSeqId: number,
+    { path, withOptimizer }: SavedState,
+    options: FromStateOptions,
+    progress: FutureProgress,
+  ): Observable<TrainingClient> {
+    const { weightsAccessToken } = options;
+    return this.restFor(weightsAccessToken)
+      .weightsInfo(path)
+      .pipe(
+        concatMap((info) => this.create(open, modelSeqId, modelLike(info, withOptimizer, options), progress)),
+        concatMap((client) =>
+          client
+            .loading(path, withOptimizer, withoutUndefined({ weightsAccessToken }), progress)
+            .pipe(map(() => client)),
+        ),
+      );
+  }
+}
+
+/** The request that makes a model, but for the session it belongs to. @throws ValidationError */
+function modelRequest(modelSeqId: number, options: CreateLoraTrainingClientOptions): (sessionId: string) => Json {
+  const {
+    baseModel,
+    rank = RANK,
+    seed,
+    trainMlp = true,
+    trainAttn = true,
+    trainUnembed = true,
+    optimizer,
+    userMetadata,
+  } = options;
+  if (!trainMlp && !trainAttn && !trainUnembed)
+    throw new ValidationError('at least one of trainMlp, trainAttn and trainUnembed must be true');
+  if (typeof baseModel !== 'string' || baseModel === '') throw new ValidationError('baseModel is missing');
+  const loraConfig = withoutUndefined({ rank, seed, trainMlp, trainAttn, trainUnembed });
+  return (sessionId) =>
+    prepare(
+      CreateModelRequest,
+      withoutUndefined({ sessionId, modelSeqId, baseModel, loraConfig, optimizerConfig: optimizer, userMetadata }),
+    );
+}
+
+/** The options that make a new model fit saved weights. */
+function modelLike(
+  info: WeightsInfoResponse,
+  withOptimizer: boolean,
+  options: FromStateOptions,
+): CreateLoraTrainingClientOptions {
+  const { baseModel = info.baseModel, userMetadata, optimizer } = options;
+  if (!info.isLora || info.loraRank === undefined)
+    throw new ValidationError('these are not LoRA weights: a training client cannot start from them');
+  const { loraRank: rank, trainMlp, trainAttn, trainUnembed } = info;
+  return withoutUndefined({
+    baseModel,
+    rank,
+    trainMlp,
+    trainAttn,
+    trainUnembed,
+    userMetadata,
+    optimizer: withOptimizer ? info.optimizerConfig : optimizer,
+  });
+}

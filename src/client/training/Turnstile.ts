@@ -1,0 +1,90 @@
+import { AsyncSubject, Observable, defer, finalize, type ObservableInput } from 'rxjs';
+import { Queue } from '../connection/Queue.js';
+
+interface Turn {
+  state: 'reserved' | 'ready' | 'running' | 'over';
+  run: () => void;
+  /** Sends that were begun and are not answered yet. */
+  sending: number;
+  abandoned: boolean;
+}
+
+/** What the work of a turn may do with it. */
+export interface TurnInHand {
+  /** Lets the next turn begin, while this one's work goes on. */
+  readonly release: () => void;
+  /**
+   * Runs a send to its end, whoever stops waiting for it: a request that has its number and is not sent would hold up
+   * the model for ever. The turn lasts at least until then. `onAbandoned` is given what nobody waits for any more.
+   */
+  readonly commit: <S>(send: Observable<S>, onAbandoned: (sent: S) => void) => Observable<S>;
+}
+
+/**
+ * One at a time, in the order of the calls.
+ *
+ * A turn is for sending. Its work calls `release` when the last byte is accepted and goes on waiting for results
+ * outside the turn, so the next turn starts while results are still outstanding. A turn that errors, completes or is
+ * abandoned gives up its place by itself, but not in the middle of a send.
+ */
+export class Turnstile {
+  readonly #turns = new Queue<Turn>();
+  #advancing = false;
+
+  /** Takes the next turn now, at the call; the work runs when it comes up and the result is subscribed to. */
+  take<T>(work: (turn: TurnInHand) => ObservableInput<T>): Observable<T> {
+    const turn: Turn = { state: 'reserved', run: () => {}, sending: 0, abandoned: false };
+    this.#turns.push(turn);
+    const release = (): void => {
+      if (turn.state === 'over') return;
+      turn.state = 'over';
+      this.#advance();
+    };
+    const abandon = (): void => {
+      turn.abandoned = true;
+      if (turn.sending === 0) release();
+    };
+    const commit: TurnInHand['commit'] = (send, onAbandoned) => this.#commit(turn, send, onAbandoned, abandon);
+    return new Observable<T>((subscriber) => {
+      turn.run = () => subscriber.add(defer(() => work({ release, commit })).subscribe(subscriber));
+      turn.state = 'ready';
+      subscriber.add(abandon);
+      this.#advance();
+    });
+  }
+
+  #commit<S>(turn: Turn, send: Observable<S>, onAbandoned: (sent: S) => void, abandon: () => void): Observable<S> {
+    return new Observable<S>((subscriber) => {
+      const sent = new AsyncSubject<S>();
+      let awaited = true;
+      // Told first: the other observer may be done with everything before this one is told.
+      sent.subscribe({ next: (value) => awaited || onAbandoned(value), error: () => undefined });
+      subscriber.add(() => (awaited = false));
+      subscriber.add(sent.subscribe(subscriber));
+      turn.sending++;
+      send
+        .pipe(
+          finalize(() => {
+            turn.sending--;
+            if (turn.abandoned) abandon();
+          }),
+        )
+        .subscribe(sent);
+    });
+  }
+
+  #advance(): void {
+    // A turn may be over before its run returns; the loop below then goes on, instead of nesting ever deeper.
+    if (this.#advancing) return;
+    this.#advancing = true;
+    for (let next = this.#turns.peek(); next?.state === 'ready' || next?.state === 'over'; next = this.#turns.peek()) {
+      if (next.state === 'over') {
+        this.#turns.shift();
+      } else {
+        next.state = 'running';
+        next.run();
+      }
+    }
+    this.#advancing = false;
+  }
+}

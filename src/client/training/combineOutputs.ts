@@ -1,0 +1,56 @@
+import type { ForwardBackwardOutput } from '../../wire/training.js';
+
+type Reduce = (values: readonly number[], weights: readonly number[]) => number;
+type MayReduce = (values: readonly number[], weights: readonly number[]) => number | undefined;
+
+const sum: Reduce = (values) => values.reduce((total, value) => total + value, 0);
+const max: Reduce = (values) => values.reduce((largest, value) => Math.max(largest, value), -Infinity);
+const min: Reduce = (values) => values.reduce((smallest, value) => Math.min(smallest, value), Infinity);
+const mean: Reduce = (values, weights) =>
+  values.reduce((total, value, index) => total + value * weights[index]!, 0) /
+  weights.reduce((total, weight) => total + weight, 0);
+/** Sums 64-bit hashes, which a double holds only roughly: exact for what the double says. */
+const hash2: MayReduce = (values) =>
+  values.every(Number.isFinite)
+    ? Number(values.reduce((total, value) => BigInt.asUintN(64, total + BigInt(Math.trunc(value))), 0n))
+    : undefined;
+
+const REDUCERS: Readonly<Record<string, MayReduce>> = {
+  mean,
+  sum,
+  min,
+  max,
+  hash2,
+  slack: (values, weights) => max(values, weights) - mean(values, weights),
+};
+
+/**
+ * The chunks of one call as one output: outputs in order, metrics reduced as the part after their colon says, weighted
+ * by the number of outputs. `unique` keeps every value, the later ones as `key_1`, `key_2`, …. A metric with an unknown
+ * reduction, or missing from any chunk, is dropped: no number is better than a wrong one.
+ */
+export function combineOutputs(outputs: readonly ForwardBackwardOutput[]): ForwardBackwardOutput {
+  const [first] = outputs;
+  if (first === undefined) return { lossFnOutputType: '', lossFnOutputs: [], metrics: {} };
+  if (outputs.length === 1) return first;
+  const weights = outputs.map((output) => output.lossFnOutputs.length);
+  const metrics: Record<string, number> = {};
+  for (const key of Object.keys(first.metrics)) {
+    if (!outputs.every((output) => key in output.metrics)) continue;
+    const values = outputs.map((output) => output.metrics[key]!);
+    const reduction = key.slice(key.lastIndexOf(':') + 1);
+    if (reduction === 'unique') {
+      values.forEach((value, index) => {
+        metrics[index === 0 ? key : `${key}_${index}`] = value;
+      });
+    } else {
+      const reduced = REDUCERS[reduction]?.(values, weights);
+      if (reduced !== undefined) metrics[key] = reduced;
+    }
+  }
+  return {
+    lossFnOutputType: first.lossFnOutputType,
+    lossFnOutputs: outputs.flatMap((output) => output.lossFnOutputs),
+    metrics,
+  };
+}

@@ -1,0 +1,108 @@
+import type { NamedTensor } from '../types.js';
+
+/** The two storage types written and read here. */
+export type SafetensorsDtype = 'F32' | 'BF16';
+
+export interface SafetensorsFile {
+  readonly tensors: Readonly<Record<string, NamedTensor>>;
+  /** The file's `__metadata__`: text by name. */
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+const ALIGNMENT = 8;
+
+/**
+ * Encodes tensors as a safetensors file, in the order given. BF16 rounds to nearest even.
+ * @see https://github.com/huggingface/safetensors (format)
+ */
+export function encodeSafetensors(
+  tensors: Readonly<Record<string, NamedTensor>>,
+  {
+    metadata,
+    dtype = 'F32',
+  }: { readonly metadata?: Readonly<Record<string, string>>; readonly dtype?: SafetensorsDtype } = {},
+): Uint8Array<ArrayBuffer> {
+  const width = dtype === 'F32' ? 4 : 2;
+  const header: Record<string, unknown> = metadata === undefined ? {} : { __metadata__: metadata };
+  let offset = 0;
+  for (const [name, { shape, data }] of Object.entries(tensors)) {
+    const end = offset + data.length * width;
+    header[name] = { dtype, shape, data_offsets: [offset, end] };
+    offset = end;
+  }
+  const json = new TextEncoder().encode(JSON.stringify(header));
+  const headerSize = Math.ceil(json.length / ALIGNMENT) * ALIGNMENT;
+  const file = new Uint8Array(8 + headerSize + offset);
+  const view = new DataView(file.buffer);
+  view.setBigUint64(0, BigInt(headerSize), true);
+  file.fill(0x20, 8, 8 + headerSize);
+  file.set(json, 8);
+  let at = 8 + headerSize;
+  for (const { data } of Object.values(tensors)) {
+    for (const value of data) {
+      if (dtype === 'F32') view.setFloat32(at, value, true);
+      else view.setUint16(at, toBfloat16(value), true);
+      at += width;
+    }
+  }
+  return file;
+}
+
+/** Decodes a safetensors file to float32 tensors. Throws where it is cut short, overlaps, or holds another dtype. */
+export function decodeSafetensors(file: Uint8Array): SafetensorsFile {
+  const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
+  if (file.length < 8) throw new Error('safetensors: file is shorter than its header');
+  const headerSize = Number(view.getBigUint64(0, true));
+  if (headerSize > file.length - 8) throw new Error('safetensors: file is shorter than its header');
+  const header = parseHeader(file.subarray(8, 8 + headerSize));
+  const start = 8 + headerSize;
+  const tensors: Record<string, NamedTensor> = {};
+  let metadata: Record<string, string> = {};
+  for (const [name, entry] of Object.entries(header)) {
+    if (name === '__metadata__') {
+      metadata = entry as Record<string, string>;
+      continue;
+    }
+    const {
+      dtype,
+      shape,
+      data_offsets: offsets,
+    } = entry as { dtype: string; shape: number[]; data_offsets: [number, number] };
+    if (dtype !== 'F32' && dtype !== 'BF16') throw new Error(`safetensors: ${name} is ${dtype}, expected F32 or BF16`);
+    const size = shape.reduce((a, b) => a * b, 1);
+    const width = dtype === 'F32' ? 4 : 2;
+    const [from, to] = offsets;
+    if (to - from !== size * width || from < 0 || start + to > file.length) {
+      throw new Error(`safetensors: ${name} does not fit its place`);
+    }
+    const data = new Float32Array(size);
+    for (let i = 0; i < size; i++) {
+      const at = start + from + i * width;
+      data[i] = dtype === 'F32' ? view.getFloat32(at, true) : fromBfloat16(view.getUint16(at, true));
+    }
+    tensors[name] = { shape, data };
+  }
+  return { tensors, metadata };
+}
+
+function parseHeader(bytes: Uint8Array): Record<string, unknown> {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as Record<string, unknown>;
+  } catch (cause) {
+    throw new Error('safetensors: header is not JSON', { cause });
+  }
+}
+
+const word = new DataView(new ArrayBuffer(4));
+
+function toBfloat16(value: number): number {
+  word.setFloat32(0, value);
+  const bits = word.getUint32(0);
+  if (Number.isNaN(value)) return (bits >>> 16) | 0x40;
+  return (bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16;
+}
+
+function fromBfloat16(bits: number): number {
+  word.setUint32(0, bits << 16);
+  return word.getFloat32(0);
+}

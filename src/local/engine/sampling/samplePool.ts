@@ -1,0 +1,229 @@
+import { chooseToken } from './chooseToken.js';
+import { EngineCancelledError } from '../errors.js';
+import type { Heap } from '../numeric/heap.js';
+import { floatsPerPosition, KvCache } from '../model/kvCache.js';
+import type { LogitRow } from './logitRow.js';
+import { createRandom, type Random } from '../numeric/random.js';
+import type { CheckedSample } from './sampleRequest.js';
+import type { Sampler } from './sampler.js';
+import { firstScored, scorePrompt, type PromptScores } from './scorePrompt.js';
+import { createTopkTable, fillTopkRow, shortenTopkTable } from './topkTable.js';
+import type { SampledTokens, SampleResult, TopkTable } from '../types.js';
+
+/** Sequences decoded side by side, and the floats their caches may come to need; further ones wait. */
+const MAX_ROWS = 64;
+const MAX_CACHE_FLOATS = 1 << 24;
+/** Positions reserved at first; caches double as they fill. */
+const FIRST_ROOM = 64;
+/** Time after which no further prompt is begun before the running sequences move on. */
+const ADMIT_MS = 10;
+
+/** A sequence being decoded. */
+interface Row {
+  readonly job: Job;
+  readonly index: number;
+  readonly random: Random;
+  readonly tokens: number[];
+  readonly logprobs: number[];
+  readonly topk: TopkTable | undefined;
+  cache: KvCache;
+}
+
+/** A request under way. */
+interface Job {
+  readonly sampler: Sampler;
+  readonly request: CheckedSample;
+  readonly seed: number;
+  /** What the cache of one of its sequences may grow to. */
+  readonly floats: number;
+  readonly resolve: (result: SampleResult) => void;
+  readonly reject: (error: Error) => void;
+  readonly sequences: SampledTokens[];
+  scores: PromptScores;
+  /** The prompt's keys and values, until the last sample has started. */
+  promptCache: KvCache | undefined;
+  firstLogits: LogitRow | undefined;
+  started: number;
+  finished: number;
+  settled: boolean;
+}
+
+/**
+ * Decodes the samples of all requests together: one batch a step for each sampler, rows joining and leaving as they
+ * start and end. A row's numbers do not depend on its company. Nothing runs by itself: {@link advance} does one step.
+ */
+export class SamplePool {
+  readonly #heap: Heap;
+  readonly #waiting: Job[] = [];
+  readonly #rows = new Set<Row>();
+  #reserved = 0;
+
+  constructor(heap: Heap) {
+    this.#heap = heap;
+  }
+
+  get busy(): boolean {
+    return this.#waiting.length > 0 || this.#rows.size > 0;
+  }
+
+  /** Queues a request; returns its result and a way to cancel it. */
+  add(
+    sampler: Sampler,
+    request: CheckedSample,
+  ): { readonly result: Promise<SampleResult>; readonly cancel: () => void } {
+    let job!: Job;
+    const result = new Promise<SampleResult>((resolve, reject) => {
+      job = {
+        sampler,
+        request,
+        floats: floatsPerPosition(sampler.transformer.base.shape) * (request.prompt.length + request.limit),
+        seed: request.seed ?? Math.floor(Math.random() * Number.MAX_SAFE_INTEGER),
+        resolve,
+        reject,
+        sequences: [],
+        scores: {},
+        promptCache: undefined,
+        firstLogits: undefined,
+        started: 0,
+        finished: 0,
+        settled: false,
+      };
+    });
+    sampler.retain();
+    this.#waiting.push(job);
+    return { result, cancel: () => this.#fail(job, new EngineCancelledError('the sample was cancelled')) };
+  }
+
+  /** Starts what fits, then decodes one token of every running sequence. A failure ends the jobs it belongs to. */
+  advance(): void {
+    this.#admit();
+    const groups = new Map<Sampler, Row[]>();
+    for (const row of this.#rows) {
+      const group = groups.get(row.job.sampler);
+      if (group === undefined) groups.set(row.job.sampler, [row]);
+      else group.push(row);
+    }
+    for (const [sampler, rows] of groups) {
+      const mark = this.#heap.mark();
+      try {
+        this.#step(sampler, rows);
+      } catch (error) {
+        for (const row of rows) this.#fail(row.job, error as Error);
+      } finally {
+        this.#heap.release(mark);
+      }
+    }
+  }
+
+  #admit(): void {
+    const until = performance.now() + ADMIT_MS;
+    while (this.#rows.size < MAX_ROWS && performance.now() < until) {
+      const job = this.#waiting[0];
+      if (job === undefined || (this.#rows.size > 0 && this.#reserved + job.floats > MAX_CACHE_FLOATS)) return;
+      const mark = this.#heap.mark();
+      try {
+        if (job.firstLogits === undefined) this.#prefill(job);
+        this.#start(job);
+      } catch (error) {
+        this.#fail(job, error as Error);
+      } finally {
+        this.#heap.release(mark);
+      }
+      if (job.started === job.request.numSamples && this.#waiting[0] === job) this.#waiting.shift();
+    }
+  }
+
+  #prefill(job: Job): void {
+    const { sampler, request } = job;
+    const { transformer } = sampler;
+    const { width, vocabulary } = transformer.base.shape;
+    const { prompt } = request;
+    const cache = new KvCache(this.#heap, transformer.base.shape, prompt.length + Math.min(request.limit, FIRST_ROOM));
+    job.promptCache = cache;
+    const adapter = sampler.adapter();
+    const { normed } = transformer.forward(prompt, adapter, { cache });
+    // The row before the first scored position, and all rows after it.
+    const from = Math.min(firstScored(request), prompt.length) - 1;
+    const { logits } = transformer.head(normed + from * width, prompt.length - from, adapter);
+    const row = (position: number) => this.#row(logits + (position - from) * vocabulary, vocabulary);
+    job.scores = scorePrompt(request, job.seed, (position) => row(position - 1));
+    const last = row(prompt.length - 1);
+    job.firstLogits = { logits: last.logits.slice(), total: last.total };
+  }
+
+  #start(job: Job): void {
+    const { request, firstLogits, promptCache } = job;
+    const index = job.started++;
+    const last = job.started === request.numSamples;
+    const topk = request.topkSample > 0 ? createTopkTable(request.limit, request.topkSample) : undefined;
+    const cache = last ? promptCache! : promptCache!.fork(promptCache!.capacity);
+    if (last) job.promptCache = undefined;
+    const row: Row = { job, index, random: createRandom(job.seed, index), tokens: [], logprobs: [], topk, cache };
+    this.#rows.add(row);
+    this.#reserved += job.floats;
+    this.#take(row, firstLogits!);
+  }
+
+  #step(sampler: Sampler, rows: readonly Row[]): void {
+    const { transformer } = sampler;
+    const { vocabulary } = transformer.base.shape;
+    const adapter = sampler.adapter();
+    const tokens = Int32Array.from(rows, (row) => row.tokens.at(-1)!);
+    const normed = transformer.step(
+      tokens,
+      rows.map((row) => row.cache),
+      adapter,
+    );
+    const { logits } = transformer.head(normed, rows.length, adapter);
+    rows.forEach((row, index) => this.#take(row, this.#row(logits + index * vocabulary, vocabulary)));
+  }
+
+  #row(at: number, vocabulary: number): LogitRow {
+    return { logits: this.#heap.floats.subarray(at, at + vocabulary), total: this.#heap.logSumExp(at, vocabulary) };
+  }
+
+  /** Draws a row's next token and ends the row where it must. */
+  #take(row: Row, next: LogitRow): void {
+    const { request } = row.job;
+    const { logits, total } = next;
+    const token = chooseToken(logits, request.choice, row.random);
+    if (row.topk !== undefined) fillTopkRow(row.topk, row.tokens.length, next);
+    row.tokens.push(token);
+    row.logprobs.push(logits[token]! - total);
+    const stopped = request.stops(row.tokens);
+    if (stopped || row.tokens.length >= request.limit) this.#finish(row, stopped ? 'stop' : 'length');
+  }
+
+  #finish(row: Row, stopReason: 'stop' | 'length'): void {
+    const { job } = row;
+    this.#drop(row);
+    job.sequences[row.index] = {
+      stopReason,
+      tokens: Int32Array.from(row.tokens),
+      logprobs: Float32Array.from(row.logprobs),
+      ...(row.topk === undefined ? {} : { topkLogprobs: shortenTopkTable(row.topk, row.tokens.length) }),
+    };
+    if (++job.finished < job.request.numSamples) return;
+    job.settled = true;
+    job.sampler.release();
+    job.resolve({ sequences: job.sequences, ...job.scores, promptCacheHitTokens: 0 });
+  }
+
+  #fail(job: Job, error: Error): void {
+    if (job.settled) return;
+    job.settled = true;
+    const place = this.#waiting.indexOf(job);
+    if (place >= 0) this.#waiting.splice(place, 1);
+    for (const row of this.#rows) if (row.job === job) this.#drop(row);
+    job.promptCache?.dispose();
+    job.promptCache = undefined;
+    job.sampler.release();
+    job.reject(error);
+  }
+
+  #drop(row: Row): void {
+    this.#rows.delete(row);
+    this.#reserved -= row.job.floats;
+    row.cache.dispose();
+  }
+}

@@ -1,0 +1,147 @@
+import { adapterLayout, fromNamedTensors, resolveLora } from '../model/adapter.js';
+import { loadBaseModel } from '../model/baseModel.js';
+import { breathe } from './breathe.js';
+import { EngineUserError } from '../errors.js';
+import { Heap } from '../numeric/heap.js';
+import { SamplePool } from '../sampling/samplePool.js';
+import { checkSample } from '../sampling/sampleRequest.js';
+import { Sampler } from '../sampling/sampler.js';
+import type { ModelShape } from '../model/shapes.js';
+import { TrainingModel, type LossSource } from '../training/trainingModel.js';
+import { Transformer } from '../model/transformer.js';
+import type {
+  AdamOptions,
+  EngineDatum,
+  ForwardBackwardResult,
+  LoraOptions,
+  ModelState,
+  NamedTensor,
+  SampleRequest,
+  SampleResult,
+} from '../types.js';
+
+export interface BaseSource {
+  readonly shape: ModelShape;
+  readonly weights: Readonly<Record<string, NamedTensor>>;
+}
+
+/** Where a sampler's weights come from. */
+export type SamplerSource =
+  { readonly baseModel: string } | { readonly modelId: string } | { readonly state: ModelState };
+
+/**
+ * All models and samplers of one thread. The caller sees to it that calls on one model do not overlap; samples may run
+ * beside anything.
+ */
+export class EngineCore {
+  readonly heap = new Heap();
+  readonly #bases: ReadonlyMap<string, Transformer>;
+  readonly #models = new Map<string, TrainingModel>();
+  readonly #samplers = new Map<string, Sampler>();
+  readonly #pool = new SamplePool(this.heap);
+  #sampling = false;
+
+  constructor(bases: readonly BaseSource[]) {
+    this.#bases = new Map(
+      bases.map(({ shape, weights }) => [
+        shape.name,
+        new Transformer(this.heap, loadBaseModel(this.heap, shape, weights)),
+      ]),
+    );
+  }
+
+  createModel(modelId: string, baseModel: string, lora: LoraOptions, optimizer = 'adamw'): void {
+    if (this.#models.has(modelId)) throw new EngineUserError(`model ${modelId} exists already`);
+    if (optimizer !== 'adamw') {
+      const reason = optimizer === 'dimuon' ? ': no public source defines its update' : '';
+      throw new EngineUserError(
+        `optimizer ${JSON.stringify(optimizer)} is not supported here${reason}. Supported: adamw`,
+      );
+    }
+    this.#models.set(modelId, new TrainingModel(this.#base(baseModel), lora));
+  }
+
+  forwardBackward(
+    modelId: string,
+    data: readonly EngineDatum[],
+    loss: LossSource,
+    forwardOnly: boolean,
+  ): Promise<ForwardBackwardResult> {
+    return this.#model(modelId).forwardBackward(data, loss, forwardOnly);
+  }
+
+  optimStep(modelId: string, adam: AdamOptions): { readonly metrics: Record<string, number> } {
+    return this.#model(modelId).optimStep(adam);
+  }
+
+  exportState(modelId: string, optimizer: boolean): ModelState {
+    return this.#model(modelId).exportState(optimizer);
+  }
+
+  loadState(modelId: string, state: ModelState, optimizer: boolean): void {
+    this.#model(modelId).loadState(state, optimizer);
+  }
+
+  createSampler(samplerId: string, source: SamplerSource): void {
+    if (this.#samplers.has(samplerId)) throw new EngineUserError(`sampler ${samplerId} exists already`);
+    this.#samplers.set(samplerId, this.#sampler(source));
+  }
+
+  /** Queues a sample; `cancel` ends it wherever it is. Throws at once where the request is wrong. */
+  sample(
+    samplerId: string,
+    request: SampleRequest,
+  ): { readonly result: Promise<SampleResult>; readonly cancel: () => void } {
+    const sampler = this.#samplers.get(samplerId);
+    if (sampler === undefined) throw new EngineUserError(`there is no sampler ${samplerId}`);
+    const queued = this.#pool.add(sampler, checkSample(request, sampler.transformer.base.shape));
+    if (!this.#sampling) void this.#decode();
+    return queued;
+  }
+
+  disposeModel(modelId: string): void {
+    this.#models.delete(modelId);
+  }
+
+  /** Samples under way still finish. */
+  disposeSampler(samplerId: string): void {
+    this.#samplers.delete(samplerId);
+  }
+
+  async #decode(): Promise<void> {
+    this.#sampling = true;
+    // Requests that arrive in the same turn start together.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    while (this.#pool.busy) {
+      this.#pool.advance();
+      await breathe();
+    }
+    this.#sampling = false;
+  }
+
+  #sampler(source: SamplerSource): Sampler {
+    if ('baseModel' in source) return new Sampler(this.#base(source.baseModel));
+    if ('modelId' in source) {
+      const model = this.#model(source.modelId);
+      return new Sampler(model.transformer, { layout: model.layout, weights: model.copyWeights() });
+    }
+    const { baseModel, lora, weights } = source.state;
+    const transformer = this.#base(baseModel);
+    const layout = adapterLayout(transformer.base.shape, resolveLora(lora));
+    return new Sampler(transformer, { layout, weights: fromNamedTensors(layout, weights) });
+  }
+
+  #base(name: string): Transformer {
+    const base = this.#bases.get(name);
+    if (base !== undefined) return base;
+    throw new EngineUserError(
+      `there is no base model ${JSON.stringify(name)} here. Known: ${[...this.#bases.keys()].join(', ')}`,
+    );
+  }
+
+  #model(modelId: string): TrainingModel {
+    const model = this.#models.get(modelId);
+    if (model === undefined) throw new EngineUserError(`there is no model ${modelId}`);
+    return model;
+  }
+}
