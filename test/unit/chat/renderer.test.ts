@@ -161,7 +161,7 @@ describe('prompts', () => {
     expect(() => bytes.buildGenerationPrompt([{ role: 'user', content: [{ type: 'image', format: 'png' }] }])).toThrow(
       'image part',
     );
-    expect(() => bytes.declareTools([])).toThrow('no way to declare tools');
+    expect(() => getRenderer('role_colon', new ByteTokenizer()).declareTools([])).toThrow('no way to declare tools');
   });
 });
 

@@ -47,7 +47,7 @@ function kindOf(renderer: Renderer, nfc: boolean): Kind {
     'qwen3_vl_instruct',
   ];
   const thinking = !plain.includes(name) && !name.endsWith('disable_thinking');
-  const tools = !['role_colon', 'llama3', 'tinker_rx_bytes', 'chat_template'].includes(name);
+  const tools = !['role_colon', 'llama3', 'chat_template'].includes(name);
   const qwen35 = name.startsWith('qwen3_5') || name.startsWith('qwen3_8');
   return {
     renderer,

@@ -112,6 +112,47 @@ describe('calls', () => {
   });
 });
 
+describe('calls of the embedded models', () => {
+  const read = (text: string) => bytes.parse(tokens(bytes, text));
+
+  it('a turn may say something and call several tools', () => {
+    const { text, toolCalls, termination } = read(
+      'Wait.[[<|tool|>]]{"name": "add", "arguments": {"a": 1}}[[<|tool|>]]{"name": "now", "arguments": {}}[[<|end|>]]',
+    );
+    expect({ text, toolCalls, termination }).toEqual({
+      text: 'Wait.',
+      toolCalls: [
+        { name: 'add', arguments: '{"a": 1}' },
+        { name: 'now', arguments: '{}' },
+      ],
+      termination: 'stop',
+    });
+  });
+
+  it('what is written is what is read, and a call in plain text is text', () => {
+    const message = {
+      role: 'assistant',
+      content: '{"name": "x"}',
+      toolCalls: [{ name: 'add', arguments: '{"a": 1}' }],
+    };
+    const written = bytes.buildSupervisedExample([message]).modelInput.toInts();
+    expect(bytes.parse(written.slice(1)).message).toEqual(message);
+  });
+
+  it('a call that was cut off, or is no JSON, did not parse', () => {
+    expect(read('[[<|tool|>]]{"name": "add", "argu').unparsedToolCalls[0]?.error).toBe('unterminated tool call');
+    expect(read('[[<|tool|>]]add(1)[[<|end|>]]').unparsedToolCalls[0]?.error).toMatch('Invalid JSON');
+  });
+
+  it('declares its tools in the system turn, a line each', () => {
+    const tool = { name: 'add', description: 'Adds.', parameters: {} };
+    const prompt = bytes.buildGenerationPrompt(bytes.declareTools([tool], 'Be brief.'));
+    expect(bytes.tokenizer.decode(prompt.toInts())).toBe(
+      '<|system|>Be brief.\n{"name": "add", "description": "Adds.", "parameters": {}}<|end|><|assistant|>',
+    );
+  });
+});
+
 describe('streams', () => {
   const text = (deltas: readonly ResponseDelta[]) =>
     deltas.map((delta) => (delta.type === 'text' ? delta.text : `(${delta.type})`));
