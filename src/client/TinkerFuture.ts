@@ -102,4 +102,14 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
     });
     return promise.then(onFulfilled, onRejected);
   }
+
+  /** The same as a promise that handles the failure; `then(undefined, onRejected)`. */
+  catch<C = never>(onRejected?: ((reason: unknown) => C | PromiseLike<C>) | null): Promise<A | C> {
+    return this.then(undefined, onRejected);
+  }
+
+  /** The same as a promise that calls back once it is settled, either way. A cancelled future is settled too. */
+  finally(onFinally?: (() => void) | null): Promise<A> {
+    return this.then().finally(onFinally);
+  }
 }

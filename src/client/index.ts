@@ -1,3 +1,4 @@
+export { isLeft, isRight, type Either } from 'fp-ts/lib/Either.js';
 export { AdminClient, type AuditLogOptions, type BillingUsageOptions } from './AdminClient.js';
 export { combineOutputs } from './training/combineOutputs.js';
 export { SDK_VERSION, type ConnectOptions } from './connection/connect.js';

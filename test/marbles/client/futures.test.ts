@@ -1,7 +1,6 @@
-import { isLeft, isRight } from 'fp-ts/lib/Either.js';
 import { lastValueFrom } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { CancelledError } from 'tinker-rx';
+import { CancelledError, isLeft, isRight, type TinkerError } from 'tinker-rx';
 import { refusal } from 'tinker-rx/testing';
 import { datum, prompt, stage } from './stage.js';
 
@@ -74,6 +73,30 @@ describe('a future', () => {
       .then(() => undefined);
     await settleDown();
     expect(rejections).toHaveLength(1);
+  });
+
+  it('can be caught like a promise', async () => {
+    const on = stage({ script: { optim_step: refusal(403) } });
+    const step = on.trainer().optimStep();
+    expect(await step.catch((error: unknown) => (error as TinkerError).code)).toBe('permission_denied');
+    expect(
+      await stage()
+        .trainer()
+        .optimStep()
+        .catch(() => 'never'),
+    ).toEqual({ metrics: {} });
+    await settleDown();
+    expect(rejections).toEqual([]);
+  });
+
+  it('has a finally like a promise: called once, whatever the outcome, which passes through', async () => {
+    const on = stage({ script: { optim_step: [(): undefined => undefined, refusal(403)] } });
+    const model = on.trainer();
+    let calls = 0;
+    const count = (): void => void calls++;
+    expect(await model.optimStep().finally(count)).toEqual({ metrics: {} });
+    await expect(model.optimStep().finally(count)).rejects.toMatchObject({ code: 'permission_denied' });
+    expect(calls).toBe(2);
   });
 
   it('works on when a subscriber leaves', () => {
