@@ -15,12 +15,10 @@ import {
 import type { UndiciTransport } from '../transport/undiciTransport.js';
 import { GetServerCapabilitiesResponse, type FinishStatus } from '../wire/session.js';
 import { parseTinkerPath } from '../wire/tinkerPath.js';
-import { checkCustomLoss } from './training/checkCustomLoss.js';
 import { connect, type ConnectOptions } from './connection/connect.js';
 import type { Connection } from './connection/Connection.js';
 import { sessionConsoleUrl, sessionsConsoleUrl } from './rest/consoleUrls.js';
-import type { LossHandle } from './training/customLoss.js';
-import { CustomLosses, type CustomLossDefinition } from './training/CustomLosses.js';
+import { CustomLosses, checkCustomLoss, type CustomLossDefinition, type LossHandle } from './training/customLoss.js';
 import type { TinkerEvent } from './events.js';
 import { Lifecycle } from './session/Lifecycle.js';
 import { logTo, type LogLevel } from './session/log.js';

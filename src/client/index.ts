@@ -2,7 +2,7 @@ export { isLeft, isRight, type Either } from 'fp-ts/lib/Either.js';
 export { AdminClient, type AuditLogOptions, type BillingUsageOptions } from './AdminClient.js';
 export { combineOutputs } from './training/combineOutputs.js';
 export { SDK_VERSION, type ConnectOptions } from './connection/connect.js';
-export type { CustomLossFn, CustomLossResult, LossHandle } from './training/customLoss.js';
+export type { CustomLossDefinition, CustomLossFn, CustomLossResult, LossHandle } from './training/customLoss.js';
 export * from './errors.js';
 export type { RequestType, TinkerEvent, TinkerEventType, WorkKind } from './events.js';
 export { describe as describeEvent, logTo, type LogLevel } from './session/log.js';
@@ -24,7 +24,6 @@ export {
 } from './SamplingClient.js';
 export type { SamplerSource } from './sampling/samplingSessions.js';
 export { ServiceClient, type CloseOptions, type ServiceClientOptions } from './ServiceClient.js';
-export type { CustomLossDefinition } from './training/CustomLosses.js';
 export { SavedWeights } from './training/SavedWeights.js';
 export type { CreateLoraTrainingClientOptions, FromStateOptions } from './training/TrainingModels.js';
 export { TinkerFuture, type FutureProgress } from './TinkerFuture.js';

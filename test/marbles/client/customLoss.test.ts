@@ -120,7 +120,7 @@ describe('a custom loss run by the service', () => {
     { op: 'output', name: 'output', target: 'output', args: [{ tuple: [{ ref: 'total' }, { dict: {} }] }] },
   ] as const;
   const definition = { name: 'mine', inputs, graph: { nodes } };
-  const supporting = () => stage({ config: { customLossServerSide: true } });
+  const supporting = (options = {}) => stage({ config: { customLossServerSide: true }, ...options });
 
   it('is uploaded once and then run in one pass', () => {
     const on = supporting();
@@ -151,6 +151,16 @@ describe('a custom loss run by the service', () => {
     on.clock.resolve(on.service.createCustomLoss(definition));
     expect(on.clock.reject(on.service.createCustomLoss(definition))).toMatchObject({ code: 'invalid_input' });
     expect(on.fake.to('create_custom_loss')).toHaveLength(1);
+  });
+
+  it('may be uploaded again after an upload that was cancelled', () => {
+    const on = supporting({ latencyMs: 100 });
+    const cancelled = on.service.createCustomLoss(definition);
+    on.clock.advanceBy(350);
+    expect(on.fake.to('create_custom_loss')).toHaveLength(1);
+    cancelled.cancel();
+    expect(on.clock.reject(cancelled)).toMatchObject({ code: 'cancelled' });
+    expect(on.clock.resolve(on.service.createCustomLoss(definition))).toMatchObject({ lossId: 'loss-1' });
   });
 
   it('is refused in another session, and for data that lacks an input or has another rank', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ValidationError, type CustomLossInput, type CustomLossNode } from 'tinker-rx';
-import { checkCustomLoss } from '../../../src/client/training/checkCustomLoss.js';
+import { checkCustomLoss } from '../../../src/client/training/customLoss.js';
 
 const LOGPROBS: CustomLossInput = { name: 'logprobs', rank: 1 };
 const placeholder = (name: string): CustomLossNode => ({ op: 'placeholder', name, target: name });
