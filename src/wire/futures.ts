@@ -60,4 +60,12 @@ export const toErrorCategory = (category: unknown): RequestErrorCategory => {
   const lower = typeof category === 'string' ? category.toLowerCase() : '';
   return lower === 'server' || lower === 'user' ? lower : 'unknown';
 };
-export const RequestFailed = response('RequestFailed', { error: t.string, category: optional(t.string) });
+
+/** What a result says where the work failed. */
+export interface RequestFailed {
+  readonly error: unknown;
+  readonly category?: unknown;
+}
+/** Whatever stands under `error` is a failure, in any shape; null is how servers write that there is none. */
+export const isRequestFailed = (body: unknown): body is RequestFailed =>
+  typeof body === 'object' && body !== null && ((body as RequestFailed).error ?? null) !== null;

@@ -5,6 +5,8 @@ export interface TinkerErrorOptions {
   readonly retryable?: boolean;
   /** The service's id of the request that failed. */
   readonly requestId?: string | undefined;
+  /** How long the server asked to wait before the next try, in milliseconds, where it said so. */
+  readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
 }
 
@@ -13,13 +15,16 @@ export abstract class TinkerError extends Error {
   abstract readonly code: string;
   readonly retryable: boolean;
   readonly requestId?: string;
+  /** How long the server asked to wait before the next try, in milliseconds: at most a minute; absent where it did not say. */
+  readonly retryAfterMs?: number;
   readonly [BRAND] = true;
 
-  constructor(message: string, { retryable = false, requestId, cause }: TinkerErrorOptions = {}) {
+  constructor(message: string, { retryable = false, requestId, retryAfterMs, cause }: TinkerErrorOptions = {}) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = new.target.name;
     this.retryable = retryable;
     if (requestId !== undefined) this.requestId = requestId;
+    if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs;
   }
 }
 

@@ -65,6 +65,8 @@ export interface ConnectionOptions {
 }
 
 const PROTOBUF = 'application/x-protobuf';
+/** Bytes of a refusal that are read: what it says is in its first lines. */
+const LONGEST_REFUSAL = 1024 * 1024;
 
 /**
  * What every client of one service shares: the transport with the credential on it, the flags, the events, the billing
@@ -194,7 +196,8 @@ export class Connection {
 
   #refusal(response: TransportResponse, { method = 'POST', path, headers = {} }: Call): TinkerError {
     this.secrets.addHeaders(headers);
-    return statusError(this.secrets.redactResponse(response), `${method} /api/v1/${path}`);
+    const read = { ...response, body: response.body.subarray(0, LONGEST_REFUSAL) };
+    return statusError(this.secrets.redactResponse(read), `${method} /api/v1/${path}`, this.scheduler.now());
   }
 
   /** Tries until it is accepted: every passing failure is waited out, for five minutes in all. */

@@ -1,3 +1,4 @@
+import { retryAfterMs } from '../../transport/retryAfter.js';
 import type { TransportFailure, TransportResponse } from '../../transport/Transport.js';
 import {
   APIConnectionError,
@@ -16,6 +17,7 @@ import {
   UnsupportedVersionError,
   type APIStatusErrorOptions,
 } from '../errors.js';
+import { serverText } from './serverText.js';
 
 /** What was being done when it failed: a submission, a poll for a result, or the submission of a sample. */
 export type Phase = 'send' | 'poll' | 'sample';
@@ -65,18 +67,36 @@ const CLASS_BY_STATUS: Readonly<
   429: RateLimitError,
 };
 
-/** The error of a response that is no success. `what` names the call, such as `POST /api/v1/optim_step`. */
-export function statusError(response: TransportResponse, what: string, requestId?: string): APIStatusError {
-  const body = parseBody(response);
+/**
+ * The error of a response that is no success. `what` names the call, such as `POST /api/v1/optim_step`; `nowMs` is when
+ * it came, for a `retry-after` that is a date. It never throws, whatever the response holds.
+ */
+export function statusError(response: TransportResponse, what: string, nowMs: number): APIStatusError {
+  const body = readBody(response);
   const { status, headers } = response;
-  const detail = detailOf(body);
+  const detail = serverText(body);
   const outdated = status === 400 && /no longer supported/i.test(detail);
   const Class = outdated
     ? UnsupportedVersionError
     : (CLASS_BY_STATUS[status] ?? (status >= 500 ? InternalServerError : APIStatusError));
   const message = `${what}: ${status}${detail === '' ? '' : ` ${detail}`}${outdated ? ' (upgrade tinker-rx, or set the sdkVersion option)' : ''}`;
-  const error = new Class(message, { status, headers, body, requestId: requestId ?? headers['x-request-id'] });
+  const error = new Class(message, {
+    status,
+    headers,
+    body,
+    requestId: headers['x-request-id'],
+    retryAfterMs: retryAfterMs(headers, nowMs),
+  });
   return withRetryable(error);
+}
+
+/** The body of a refusal; one that cannot be read is as good as none. */
+function readBody(response: TransportResponse): unknown {
+  try {
+    return parseBody(response);
+  } catch {
+    return '[a body too large to read]';
+  }
 }
 
 function withRetryable(error: APIStatusError): APIStatusError {
@@ -103,32 +123,4 @@ export function parseBody(response: TransportResponse): unknown {
   } catch {
     return text;
   }
-}
-
-const LONGEST_DETAIL = 500;
-
-/** What the server said, in one line: its `detail`, `message` or `error`, FastAPI's list of mistakes, or plain text. */
-function detailOf(body: unknown): string {
-  const said =
-    typeof body === 'object' && body !== null
-      ? ((body as Record<string, unknown>)['detail'] ??
-        (body as Record<string, unknown>)['message'] ??
-        (body as Record<string, unknown>)['error'])
-      : body;
-  const text =
-    typeof said === 'string'
-      ? said
-      : Array.isArray(said)
-        ? said.map(fastApiMistake).join('; ')
-        : said == null
-          ? ''
-          : JSON.stringify(said);
-  const line = text.replace(/\s+/g, ' ').trim();
-  return line.length > LONGEST_DETAIL ? `${line.slice(0, LONGEST_DETAIL)}…` : line;
-}
-
-function fastApiMistake(entry: unknown): string {
-  const { loc, msg } = (typeof entry === 'object' && entry !== null ? entry : {}) as { loc?: unknown; msg?: unknown };
-  const where = Array.isArray(loc) ? loc.join('.') : '';
-  return typeof msg === 'string' ? `${where}: ${msg}` : JSON.stringify(entry);
 }

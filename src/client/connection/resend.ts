@@ -1,8 +1,7 @@
 import { defer, retry, throwError, timer, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
-import { retryAfterMs } from '../../transport/retryAfter.js';
 import { BILLING_RETRY_MS } from './Billing.js';
 import type { Connection } from './Connection.js';
-import { APIStatusError, type TinkerError } from '../errors.js';
+import type { TinkerError } from '../errors.js';
 import type { WorkKind } from '../events.js';
 import { meaningOf, type Phase } from './failure.js';
 
@@ -15,8 +14,7 @@ const PROXY_WAIT_MS = 1000;
 export const backoffMs = (failures: number): number => Math.min(1000 * 2 ** failures, LONGEST_WAIT_MS);
 
 /** What the server asks for, else the usual wait. */
-export const delayFor = (error: unknown, failures: number, nowMs: number): number =>
-  (error instanceof APIStatusError ? retryAfterMs(error.headers, nowMs) : undefined) ?? backoffMs(failures);
+export const delayFor = (error: TinkerError, failures: number): number => error.retryAfterMs ?? backoffMs(failures);
 
 /**
  * Subscribes again after each passing failure: after the server's own delay or 1, 2, 4 … 30 seconds, for five minutes
@@ -61,7 +59,7 @@ export function resend<T>(
             }
             const leftMs = startedMs + billedMs + GIVE_UP_AFTER_MS - nowMs;
             if (leftMs <= 0) return throwError(() => error);
-            const delayMs = Math.min(delayFor(error, failures, nowMs), leftMs);
+            const delayMs = Math.min(delayFor(error, failures), leftMs);
             failures++;
             return again(error, delayMs);
           },

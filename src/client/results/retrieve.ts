@@ -2,7 +2,8 @@ import { isLeft } from 'fp-ts/lib/Either.js';
 import type * as t from 'io-ts';
 import { catchError, retry, throwError, timer, type Observable } from 'rxjs';
 import type { TransportResponse } from '../../transport/Transport.js';
-import { CompleteMetadata, QueueReport, RequestFailed, toErrorCategory, toQueueState } from '../../wire/futures.js';
+import { CompleteMetadata, isRequestFailed, QueueReport, toErrorCategory, toQueueState } from '../../wire/futures.js';
+import { plainText } from '../../wire/plainText.js';
 import { describeErrors } from '../../wire/record.js';
 import { BILLING_RETRY_MS } from '../connection/Billing.js';
 import type { Budget } from '../connection/Budget.js';
@@ -13,6 +14,7 @@ import { failedOnce } from '../connection/failedOnce.js';
 import { meaningOf, parseBody } from '../connection/failure.js';
 import { onAnswer } from '../connection/onAnswer.js';
 import { backoffMs, delayFor } from '../connection/resend.js';
+import { serverText } from '../connection/serverText.js';
 
 /** Work that the service has accepted and whose result is awaited. */
 export interface AcceptedWork {
@@ -176,10 +178,9 @@ class Poll<A> {
         { requestId },
       );
     }
-    const failed = RequestFailed.decode(body);
-    if (!isLeft(failed)) {
-      const category = toErrorCategory(failed.right.category);
-      throw new RequestFailedError(this.connection.secrets.redact(failed.right.error), { category, requestId });
+    if (isRequestFailed(body)) {
+      const category = toErrorCategory(body.category);
+      throw new RequestFailedError(this.connection.secrets.redact(failureText(body.error)), { category, requestId });
     }
     const decoded = json.decode(body);
     if (isLeft(decoded))
@@ -191,7 +192,6 @@ class Poll<A> {
 
   /** The delay after a failure, or undefined where it is final. */
   #delayAfter(error: unknown): number | undefined {
-    const nowMs = this.connection.scheduler.now();
     const meaning = meaningOf(error, 'poll');
     // Any HTTP answer but a refusal to serve proves that the connection works again.
     if (error instanceof APIStatusError && error.status !== 429) this.#backoffs = 0;
@@ -209,7 +209,7 @@ class Poll<A> {
         );
       }
       case 'backoff':
-        return this.#retrying(error as APIStatusError, delayFor(error, this.#backoffs++, nowMs));
+        return this.#retrying(error as APIStatusError, delayFor(error as APIStatusError, this.#backoffs++));
       case 'proxy':
       case 'doubtful':
         if (++this.#badRequests > MOST_BAD_REQUESTS) return undefined;
@@ -271,6 +271,11 @@ class Poll<A> {
     return error instanceof APIStatusError ? Object.assign(error, { requestId }) : error;
   }
 }
+
+/** What a failed result says; a traceback keeps its lines. */
+const failureText = (error: unknown): string =>
+  (typeof error === 'string' ? plainText(error) : serverText(error) || serverText({ error })) ||
+  'the service gave no reason';
 
 const isTryAgain = (body: unknown): boolean =>
   typeof body === 'object' && body !== null && (body as { type?: unknown }).type === 'try_again';

@@ -1,5 +1,4 @@
 import { identity, retry, throwError, timer, type Observable } from 'rxjs';
-import { retryAfterMs } from '../../transport/retryAfter.js';
 import { Budget } from '../connection/Budget.js';
 import type { Connection } from '../connection/Connection.js';
 import type { APIStatusError } from '../errors.js';
@@ -98,7 +97,7 @@ export class SampleDispatcher {
 
   #pause(error: APIStatusError, bytes: number): void {
     const nowMs = this.connection.scheduler.now();
-    const pauseMs = retryAfterMs(error.headers, nowMs) ?? (bytes > LARGE_PROMPT_BYTES ? LARGE_PAUSE_MS : PAUSE_MS);
+    const pauseMs = error.retryAfterMs ?? (bytes > LARGE_PROMPT_BYTES ? LARGE_PAUSE_MS : PAUSE_MS);
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, nowMs + pauseMs);
     this.connection.events.emit({
       type: 'dispatch-paused',

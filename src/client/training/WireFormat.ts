@@ -1,14 +1,15 @@
 import type { Observable } from 'rxjs';
 import { catchError, defer, tap } from 'rxjs';
 import type { TransportResponse } from '../../transport/Transport.js';
-import { APIStatusError } from '../errors.js';
+import { APIStatusError, type TinkerError } from '../errors.js';
 import type { EventBus } from '../events.js';
 
 /**
  * Whether a service takes protobuf, learned from its answers and remembered.
  *
  * Until it has accepted protobuf once, a refusal that may be about the format (415, 422, or a 5xx that is no JSON, as
- * SkyRL answers) means: the same request as JSON. If the service takes that, JSON it is from then on.
+ * SkyRL answers) means: the same request as JSON. If the service takes that, JSON it is from then on. If it refuses JSON
+ * as well after a 5xx, the 5xx counts and is waited out.
  */
 export class WireFormat {
   #format: 'protobuf' | 'json' | undefined;
@@ -24,6 +25,8 @@ export class WireFormat {
     protobuf: () => Observable<TransportResponse>,
     json: () => Observable<TransportResponse>,
   ): Observable<TransportResponse> {
+    // Of this request, over all its tries.
+    let serverErrors = 0;
     return defer(() => {
       if (this.#format === 'json') return json();
       return protobuf().pipe(
@@ -31,7 +34,12 @@ export class WireFormat {
         catchError((error: unknown) => {
           if (this.#format === 'protobuf' || !mayBeAboutFormat(error)) throw error;
           return json().pipe(
-            tap(() => this.#choose('json', `the service answered ${(error as APIStatusError).status} to protobuf`)),
+            tap(() => this.#choose('json', `the service answered ${error.status} to protobuf`)),
+            catchError((refusal: TinkerError) => {
+              // The refusal may only mean that this service takes no JSON: the failure in passing is the one to retry.
+              if (!refusal.retryable && mayPass(error, ++serverErrors)) throw error;
+              throw refusal;
+            }),
           );
         }),
       );
@@ -45,8 +53,17 @@ export class WireFormat {
   }
 }
 
-function mayBeAboutFormat(error: unknown): boolean {
+function mayBeAboutFormat(error: unknown): error is APIStatusError {
   if (!(error instanceof APIStatusError)) return false;
   const { status, headers } = error;
   return status === 415 || status === 422 || (status >= 500 && !/\bjson\b/.test(headers['content-type'] ?? ''));
 }
+
+const MOST_SERVER_ERRORS = 3;
+
+/**
+ * Whether a refusal of protobuf is a failure in passing. A gateway's always is. A plain 500 may be how this server refuses
+ * protobuf (SkyRL's does): when it comes for the third time, it is, and what the server says to JSON is what it means.
+ */
+const mayPass = ({ status }: APIStatusError, times: number): boolean =>
+  status > 500 || (status === 500 && times < MOST_SERVER_ERRORS);

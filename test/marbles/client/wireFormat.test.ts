@@ -63,6 +63,30 @@ describe('what a service speaks', () => {
     expect(on.eventsOf('protocol-chosen').map(({ format }) => format)).toEqual(['protobuf']);
   });
 
+  it('is not given up for one 502 on the first pass: the 422 to JSON is not final', () => {
+    const on = stage({
+      script: {
+        forward_backward: [text(502, '<html>', { 'content-type': 'text/html' }), refusal(422, 'no JSON here')],
+      },
+    });
+    expect(pass(on).metrics).toEqual({ 'loss:sum': 3 });
+    expect(formats(on)).toEqual(['protobuf', 'json', 'protobuf']);
+    expect(on.eventsOf('request-retry').map(({ error }) => error.code)).toEqual(['server']);
+    expect(on.eventsOf('protocol-chosen').map(({ format }) => format)).toEqual(['protobuf']);
+  });
+
+  it('gives what it says to JSON when it answers protobuf with 500 three times: SkyRL refuses a bad datum so', () => {
+    const on = stage({
+      script: { forward_backward: (request) => (isProtobuf(request) ? text(500) : refusal(422, 'bad datum')) },
+    });
+    expect(on.clock.reject(on.trainer().forwardBackward([datum()], 'cross_entropy'))).toMatchObject({
+      code: 'unprocessable',
+      message: 'POST /api/v1/forward_backward: 422 bad datum',
+    });
+    expect(formats(on)).toEqual(['protobuf', 'json', 'protobuf', 'json', 'protobuf', 'json']);
+    expect(on.clock.now()).toBe(3000);
+  });
+
   it('gives the error of the JSON try when that is refused as well', () => {
     const on = stage({ script: { forward_backward: refusal(422, 'bad datum') } });
     expect(on.clock.reject(on.trainer().forwardBackward([datum()], 'cross_entropy'))).toMatchObject({

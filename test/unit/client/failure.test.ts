@@ -10,7 +10,7 @@ import {
 import { TransportFailure } from '../../../src/transport/Transport.js';
 import { json, refusal, text } from 'tinker-rx/testing';
 
-const error = (status: number, headers = {}) => statusError(refusal(status, 'said', headers), 'POST /x');
+const error = (status: number, headers = {}) => statusError(refusal(status, 'said', headers), 'POST /x', 0);
 
 describe('what a failure means', () => {
   it.each<[number, Meaning, Meaning, Meaning]>([
@@ -35,7 +35,7 @@ describe('what a failure means', () => {
 
   it('is a proxy’s for an empty 400', () => {
     for (const phase of ['send', 'poll', 'sample'] as const)
-      expect(meaningOf(statusError(text(400), 'POST /x'), phase)).toBe('proxy');
+      expect(meaningOf(statusError(text(400), 'POST /x', 0), phase)).toBe('proxy');
   });
 
   it('is told by x-should-retry, but not for a poll', () => {
@@ -89,18 +89,80 @@ describe('the error of a status', () => {
     ['a long text', { detail: `${'x'.repeat(600)}` }, ` ${'x'.repeat(500)}…`],
     ['several lines', { detail: 'a\n  b\t c' }, ' a b c'],
   ])('says what the service said: %s', (_, body, said) => {
-    expect(statusError(json(body, { status: 418 }), 'GET /y').message).toBe(`GET /y: 418${said}`);
+    expect(statusError(json(body, { status: 418 }), 'GET /y', 0).message).toBe(`GET /y: 418${said}`);
   });
 
   it('takes plain text, and JSON without a content type', () => {
-    expect(statusError(text(500, 'Internal Server Error'), 'GET /y').message).toBe('GET /y: 500 Internal Server Error');
-    expect(statusError({ ...text(400, ' {"detail":"bad"}'), headers: {} }, 'GET /y').message).toBe('GET /y: 400 bad');
-    expect(statusError(text(400, '{broken'), 'GET /y')).toMatchObject({ body: '{broken' });
+    expect(statusError(text(500, 'Internal Server Error'), 'GET /y', 0).message).toBe(
+      'GET /y: 500 Internal Server Error',
+    );
+    expect(statusError({ ...text(400, ' {"detail":"bad"}'), headers: {} }, 'GET /y', 0).message).toBe(
+      'GET /y: 400 bad',
+    );
+    expect(statusError(text(400, '{broken'), 'GET /y', 0)).toMatchObject({ body: '{broken' });
   });
 
   it('has the id that the service gave the request', () => {
     expect(error(500, { 'x-request-id': 'req-1' }).requestId).toBe('req-1');
     expect(error(500).requestId).toBeUndefined();
+  });
+});
+
+describe('a refusal that cannot be read', () => {
+  const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
+  const status = (body: string | Uint8Array, code = 422) =>
+    statusError(
+      {
+        status: code,
+        headers: { 'content-type': 'application/json' },
+        body: typeof body === 'string' ? Buffer.from(body) : body,
+      },
+      'POST /x',
+      0,
+    );
+
+  it('because a place in it has a toString that is no function is an error like any other', () => {
+    expect(status('{"detail":[{"loc":[{"toString":1}],"msg":"x"}]}')).toMatchObject({
+      code: 'unprocessable',
+      message: 'POST /x: 422 {"toString":1}: x',
+    });
+  });
+
+  it('because its detail is nested 50,000 deep is an error like any other', () => {
+    for (const detail of [nested(50_000), `[${nested(50_000)}]`, `{"a":${nested(50_000)}}`])
+      expect(status(`{"detail":${detail}}`).message).toContain('POST /x: 422 [nested too deeply to show]');
+    expect(status(nested(50_000)).status).toBe(422);
+  });
+
+  it('because it is larger than a text can be is an error like any other', () => {
+    // Longer than V8's longest text, and made of memory that is never touched.
+    const huge = new Uint8Array(600 * 1024 * 1024);
+    expect(status(huge, 503)).toMatchObject({ code: 'server', retryable: true });
+  });
+
+  it('because it lists 300,000 mistakes names the first', () => {
+    const detail = Array.from({ length: 300_000 }, (_, index) => ({ loc: ['body', index], msg: 'bad' }));
+    expect(status(JSON.stringify({ detail })).message).toBe(
+      'POST /x: 422 body.0: bad; body.1: bad; body.2: bad; body.3: bad; body.4: bad; and 299995 more',
+    );
+  });
+
+  it('does not bring terminal escapes into its message', () => {
+    expect(status('{"detail":"\\u001b[31mred\\u001b[0m \\u009b2J \\u202egnorw\\u0007"}').message).toBe(
+      'POST /x: 422 [31mred [0m 2J gnorw',
+    );
+  });
+});
+
+describe('the wait that a server asks for', () => {
+  it.each([
+    ['seconds', { 'retry-after': '7' }, 7000],
+    ['milliseconds', { 'retry-after-ms': '250' }, 250],
+    ['a date', { 'retry-after': 'Thu, 01 Jan 1970 00:01:10 GMT' }, 10_000],
+    ['more than a minute', { 'retry-after': '3600' }, undefined],
+    ['nothing', {}, undefined],
+  ])('is in the error, from %s', (_, headers, expected) => {
+    expect(statusError(refusal(429, 'slow down', headers), 'POST /x', 60_000).retryAfterMs).toBe(expected);
   });
 });
 

@@ -5,7 +5,7 @@ import {
   CompleteMetadata,
   FuturesRetrieveRequest,
   FuturesRetrieveResponse,
-  RequestFailed,
+  isRequestFailed,
   toErrorCategory,
   toQueueState,
   UntypedFuture,
@@ -104,7 +104,10 @@ describe('futures', () => {
       { status: 'complete_metadata', responsePayloadSize: 7 },
     );
     expect(isLeft(CompleteMetadata.decode({ status: 'complete' }))).toBe(true);
-    expectDecoded(RequestFailed, { error: 'boom', category: 'User' }, { error: 'boom', category: 'User' });
+    for (const error of ['boom', '', { message: 'boom' }, 7, ['boom'], false])
+      expect(isRequestFailed({ error, category: 3 })).toBe(true);
+    for (const body of [{ error: null }, {}, null, 'error', { metrics: { error: 1 } }])
+      expect(isRequestFailed(body)).toBe(false);
   });
   it('know their categories and queue states in any case, and what they do not know', () => {
     expect(['user', 'USER', 'Server', 'martian', undefined, 7].map(toErrorCategory)).toEqual([
