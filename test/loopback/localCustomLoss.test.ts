@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LocalTinker } from '../../src/local/index.js';
-import { Program } from '../../src/local/customLoss/program.js';
+import { Program } from '../../src/losses/graph/program.js';
 import { TensorData, type CustomLossInput, type CustomLossNode } from '../../src/wire/index.js';
 import { connect, type Json, type LocalCaller } from './localCaller.js';
 import { closeAfterEach, datum, start } from './localFixture.js';
@@ -105,7 +105,7 @@ describe('create_custom_loss', () => {
     expect((await caller.send('create_custom_loss', request(session, cases[1]!))).status).toBe(409);
     const bad = { ...cases[0]!, inputs: INPUTS, graph: { nodes: wrap(node('call_function', 'a', 'torch.svd')) } };
     expect(await caller.future('create_custom_loss', request(session, bad, 1))).toEqual({
-      error: 'this service cannot run torch.svd in a custom loss',
+      error: 'cannot run torch.svd in a custom loss',
       category: 'user',
     });
   });

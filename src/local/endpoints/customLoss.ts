@@ -1,6 +1,6 @@
 import { CreateCustomLossRequest } from '../../wire/index.js';
-import { lossFunctionOf } from '../customLoss/lossFunction.js';
-import { Program } from '../customLoss/program.js';
+import { lossFunctionOf } from './lossFunction.js';
+import { Program } from '../../losses/graph/program.js';
 import type { LossConfig, LossFunction } from '../engine/types.js';
 import { HttpError } from '../http/httpError.js';
 import { post, type Route } from '../http/router.js';
@@ -25,7 +25,7 @@ export const customLossRoutes = (service: LocalService): Route[] => [
     const created = service.futures.create({ requestType: 'CreateCustomLoss', sessionId });
     try {
       const program = new Program(inputs, graph.nodes);
-      service.customLosses.set(lossId, { digest, created, sessionId, loss: lossFunctionOf(program) });
+      service.customLosses.set(lossId, { digest, created, sessionId, loss: lossFunctionOf(program, inputs) });
       created.resolve({ type: 'json', value: { loss_id: lossId, type: 'create_custom_loss' } });
     } catch (error) {
       created.reject(toFailure(error));

@@ -1,6 +1,5 @@
-import { UserError } from '../queue/failure.js';
-import type { LossResult } from '../engine/types.js';
-import type { CustomLossInput, CustomLossNode } from '../../wire/index.js';
+import { ValidationError } from '../../wire/tinkerError.js';
+import type { CustomLossInput, CustomLossNode } from '../../wire/customLoss.js';
 import { ndArray, type NdArray } from './ndArray.js';
 import { ALIASES } from './aliases.js';
 import type { Call, Operation } from './call.js';
@@ -16,43 +15,60 @@ const MOST_INPUTS = 16;
 /** One input of a loss: float64 values and their shape. */
 export type ProgramInput = Pick<NdArray, 'shape' | 'data'>;
 
-/** A traced loss, checked and ready to run. */
+/** What a loss makes of its inputs. */
+export interface ProgramResult {
+  readonly loss: number;
+  /** The derivative by every logprob, row major: `gradients` of the first input, rounded as it is sent. */
+  readonly gradient: Float32Array;
+  /** The derivatives by each of the inputs in `derivedBy`, in that order. */
+  readonly gradients: readonly Float64Array[];
+  readonly metrics: Readonly<Record<string, number>>;
+}
+
+/** A loss as a graph, checked and ready to run. */
 export class Program {
   readonly #nodes: readonly CustomLossNode[];
   readonly #operations: readonly (Operation | undefined)[];
 
-  /** @throws UserError naming what this service cannot run. */
+  /**
+   * `derivedBy` names the inputs that depend on the model's weights.
+   *
+   * @throws ValidationError naming what cannot be run.
+   */
   constructor(
-    readonly inputs: readonly CustomLossInput[],
+    readonly inputs: readonly Pick<CustomLossInput, 'name'>[],
     nodes: readonly CustomLossNode[],
+    readonly derivedBy: readonly string[] = ['logprobs'],
   ) {
-    if (inputs[0]?.name !== 'logprobs') throw new UserError('the first input of a custom loss must be logprobs');
-    if (inputs.length > MOST_INPUTS) throw new UserError(`a custom loss takes at most ${MOST_INPUTS} inputs`);
-    if (nodes.length > MOST_NODES) throw new UserError(`a custom loss has at most ${MOST_NODES} nodes`);
+    if (inputs[0]?.name !== derivedBy[0])
+      throw new ValidationError(`the first input of a custom loss must be ${derivedBy[0]}`);
+    if (inputs.length > MOST_INPUTS * derivedBy.length)
+      throw new ValidationError(`a custom loss takes at most ${MOST_INPUTS} inputs`);
+    if (nodes.length > MOST_NODES) throw new ValidationError(`a custom loss has at most ${MOST_NODES} nodes`);
     const parameters = nodes.filter(({ op }) => op === 'placeholder').map(({ target }) => target);
     if (parameters.join() !== inputs.map(({ name }) => name).join()) {
-      throw new UserError(
+      throw new ValidationError(
         `the graph takes (${parameters.join(', ')}), the inputs say (${inputs.map((i) => i.name).join(', ')})`,
       );
     }
-    if (nodes.at(-1)?.op !== 'output') throw new UserError('the graph does not end with its output');
+    if (nodes.at(-1)?.op !== 'output') throw new ValidationError('the graph does not end with its output');
     this.#nodes = nodes;
     this.#operations = nodes.map(operationOf);
     checkReferences(nodes);
   }
 
   /** The loss of one datum, its derivative by every logprob, and its metrics. */
-  run(given: readonly ProgramInput[]): LossResult {
+  run(given: readonly ProgramInput[]): ProgramResult {
     const values = new Map<string, Value>();
-    const [logprobs, ...others] = given.map(({ shape, data }, index) =>
-      index === 0 ? leaf(ndArray(shape, data)) : constant(ndArray(shape, data)),
+    const inputs = given.map(({ shape, data }, index) =>
+      this.derivedBy.includes(this.inputs[index]!.name) ? leaf(ndArray(shape, data)) : constant(ndArray(shape, data)),
     );
-    const inputs: (Variable | undefined)[] = [logprobs, ...others];
+    const leaves = inputs.filter(({ isLeaf }) => isLeaf);
     const resolve = (name: string) => values.get(name)!;
     let next = 0;
     for (const [index, { op, name, args = [], kwargs = {} }] of this.#nodes.entries()) {
       if (op === 'placeholder') values.set(name, inputs[next++]!);
-      else if (op === 'output') return finish(decodeArgument(args[0], resolve), logprobs!);
+      else if (op === 'output') return finish(decodeArgument(args[0], resolve), leaves);
       else {
         const call = callOf(
           args.map((argument) => decodeArgument(argument, resolve)),
@@ -61,7 +77,7 @@ export class Program {
         values.set(name, this.#operations[index]!(call));
       }
     }
-    throw new UserError('the graph has no output');
+    throw new ValidationError('the graph has no output');
   }
 }
 
@@ -72,7 +88,7 @@ function operationOf({ op, target }: CustomLossNode): Operation | undefined {
   const plain = name.replace(/^_+/, '');
   const operation = OPERATIONS.get(ALIASES.get(plain) ?? plain);
   if (match === null || operation === undefined || (op === 'call_method' && target.includes('.'))) {
-    throw new UserError(`this service cannot run ${target} in a custom loss`);
+    throw new ValidationError(`cannot run ${target} in a custom loss`);
   }
   return operation;
 }
@@ -85,13 +101,13 @@ function checkReferences(nodes: readonly CustomLossNode[]): void {
       if (typeof argument !== 'object' || argument === null) return;
       const reference = (argument as { ref?: unknown }).ref;
       if (typeof reference === 'string' && !known.has(reference)) {
-        throw new UserError(`node ${name} uses ${reference}, which is not there yet`);
+        throw new ValidationError(`node ${name} uses ${reference}, which is not there yet`);
       }
       Object.values(argument).forEach(check);
     };
     check(args);
     check(kwargs);
-    if (known.has(name)) throw new UserError(`two nodes are called ${name}`);
+    if (known.has(name)) throw new ValidationError(`two nodes are called ${name}`);
     known.add(name);
   }
 }
@@ -106,22 +122,24 @@ const callOf = (args: readonly Value[], kwargs: Readonly<Record<string, Value>>)
   },
 });
 
-function finish(output: Value, logprobs: Variable): LossResult {
+function finish(output: Value, leaves: readonly Variable[]): ProgramResult {
   const [loss, metrics] = Array.isArray(output) ? (output as readonly Value[]) : [];
   if (loss === undefined || metrics === undefined || !isDictionary(metrics)) {
-    throw new UserError('a custom loss must return (loss, metrics)');
+    throw new ValidationError('a custom loss must return (loss, metrics)');
   }
   const total = toVariable(loss);
   if (total.shape.length > 0)
-    throw new UserError(`a custom loss must be a scalar, not of shape [${total.shape.join(', ')}]`);
+    throw new ValidationError(`a custom loss must be a scalar, not of shape [${total.shape.join(', ')}]`);
   backward(total);
   const named = Object.entries(metrics.dict).map(([key, value]) => {
-    if (!METRIC.test(key)) throw new UserError(`a metric must be called custom/<name>:sum or :mean, not ${key}`);
+    if (!METRIC.test(key)) throw new ValidationError(`a metric must be called custom/<name>:sum or :mean, not ${key}`);
     return [key, toNumber(value)] as const;
   });
+  const gradients = leaves.map(({ gradient, data }) => gradient ?? new Float64Array(data.length));
   return {
     loss: total.data[0]!,
-    gradient: Float32Array.from(logprobs.gradient ?? new Float64Array(logprobs.data.length)),
+    gradient: Float32Array.from(gradients[0]!),
+    gradients,
     metrics: Object.fromEntries(named),
   };
 }

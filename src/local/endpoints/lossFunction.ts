@@ -1,15 +1,15 @@
 import type { EngineTensor, LossFunction } from '../engine/types.js';
-import { TensorData } from '../../wire/index.js';
+import { TensorData, type CustomLossInput } from '../../wire/index.js';
 import { UserError } from '../queue/failure.js';
-import type { Program, ProgramInput } from './program.js';
+import type { Program, ProgramInput } from '../../losses/graph/program.js';
 
 /** A program as the engine takes a loss: given a datum's logprobs and inputs, value and derivative. */
-export function lossFunctionOf(program: Program): LossFunction {
-  return async (logprobs, inputs, index) => {
+export function lossFunctionOf(program: Program, inputs: readonly CustomLossInput[]): LossFunction {
+  return async (logprobs, tensors, index) => {
     // The loss runs on the thread that answers requests: let those through between datums.
     await new Promise((resolve) => setImmediate(resolve));
-    const given = program.inputs.map(({ name, rank }, position): ProgramInput => {
-      const tensor = position === 0 ? logprobs : Object.hasOwn(inputs, name) ? inputs[name] : undefined;
+    const given = inputs.map(({ name, rank }, position): ProgramInput => {
+      const tensor = position === 0 ? logprobs : Object.hasOwn(tensors, name) ? tensors[name] : undefined;
       if (tensor === undefined)
         throw new UserError(`datum ${index} has no loss_fn_inputs.${name}, which the loss takes`);
       if (tensor.shape.length !== rank) {

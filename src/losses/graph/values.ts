@@ -1,4 +1,4 @@
-import { UserError } from '../queue/failure.js';
+import { ValidationError } from '../../wire/tinkerError.js';
 import { constant, Variable } from './variable.js';
 
 export interface Slice {
@@ -31,7 +31,8 @@ export function decodeArgument(argument: unknown, resolve: (name: string) => Val
   }
   if (Array.isArray(argument)) return argument.map(decode);
   const [entry, ...rest] = Object.entries(argument as object) as [string, unknown][];
-  if (entry === undefined || rest.length > 0) throw new UserError('an argument of the graph has not exactly one key');
+  if (entry === undefined || rest.length > 0)
+    throw new ValidationError('an argument of the graph has not exactly one key');
   const [kind, value] = entry;
   switch (kind) {
     case 'ref':
@@ -52,7 +53,7 @@ export function decodeArgument(argument: unknown, resolve: (name: string) => Val
     case 'memory_format':
       return { named: String(value) };
     default:
-      throw new UserError(`an argument of kind ${kind} is not known here`);
+      throw new ValidationError(`an argument of kind ${kind} is not known here`);
   }
 }
 
@@ -61,14 +62,14 @@ const toBound = (value: Value): number | null => (value === null ? null : toNumb
 export function toVariable(value: Value | undefined): Variable {
   if (value instanceof Variable) return value;
   if (typeof value === 'number' || typeof value === 'boolean') return constant(value);
-  throw new UserError('a tensor or number was expected');
+  throw new ValidationError('a tensor or number was expected');
 }
 
 export function toNumber(value: Value | undefined): number {
   if (typeof value === 'number') return value;
   if (typeof value === 'boolean') return Number(value);
   if (value instanceof Variable && value.data.length === 1) return value.data[0]!;
-  throw new UserError('a number was expected');
+  throw new ValidationError('a number was expected');
 }
 
 /** One number or a list of them, as shapes and dimensions are given. */

@@ -1,0 +1,65 @@
+import { record, type LossExpression, type LossReturn } from './trace/record.js';
+import type { LossOps } from './trace/ops.js';
+import type { Tensor } from './trace/Tensor.js';
+import { TracedLoss } from './TracedLoss.js';
+
+/**
+ * The inputs every loss may take, by the names data has them under. `logprobs` are the model's, of the target tokens, one for
+ * each position, or [positions, K] where the targets are; `old_logprobs` are those the tokens were sampled with, which
+ * sampled data has under `logprobs`.
+ */
+export type LossInputName =
+  'logprobs' | 'weights' | 'advantages' | 'mask' | 'old_logprobs' | 'reference_logprobs' | 'target_tokens';
+
+/** What the function of a loss is given: every input, asked for by name. Those that are used must be in the data. */
+export type LossInputs<N extends string = never> = Readonly<Record<LossInputName | N, Tensor>>;
+
+/** Inputs of one's own, and how many dimensions each has. */
+export type InputRanks = Readonly<Record<string, 0 | 1 | 2>>;
+
+export interface DefineLossOptions<I extends InputRanks = InputRanks> {
+  /** For messages, and for the service. Default: the function's name, else `custom_loss`. */
+  readonly name?: string;
+  /** Further inputs by name, with their ranks: numbers that data carries in `lossFnInputs` under that name. Default: none. */
+  readonly inputs?: I;
+}
+
+/**
+ * A loss as a TypeScript expression, recorded once into the graph that the service runs.
+ *
+ * ```ts
+ * const focal = defineLoss(({ logprobs, weights }, ops) => {
+ *   const hard = ops.sub(1, logprobs.exp()).square();
+ *   return ops.weightedSum(hard.mul(logprobs), weights).neg();
+ * });
+ * trainer.forwardBackwardCustom(data, focal);
+ * ```
+ * The function sees one datum at a time; the losses of a batch are summed. It runs once, on values without numbers, so what
+ * JavaScript would decide by looking at a number cannot be recorded: branches on a value, loops over data and
+ * arrays from outside are errors that name the line. Plain numbers from outside become part of the graph.
+ *
+ * @throws ValidationError naming what cannot be recorded, and where it stands.
+ */
+export function defineLoss<const I extends InputRanks = Readonly<Record<never, 0 | 1 | 2>>>(
+  define: (inputs: LossInputs<keyof I & string>, ops: LossOps) => LossReturn,
+  options: DefineLossOptions<I> = {},
+): TracedLoss {
+  const expression: LossExpression = (input, ops) => define(byName(input), ops);
+  return traced(options.name ?? (define.name || 'custom_loss'), expression, options.inputs ?? {});
+}
+
+/** @internal A loss of one datum, from an expression. */
+export function traced(name: string, expression: LossExpression, ranks: InputRanks): TracedLoss {
+  const { inputs, graph } = record(name, ['logprobs'], expression);
+  return new TracedLoss({
+    name,
+    unit: 'datum',
+    inputs: inputs.map((input) => ({ name: input, rank: ranks[input] })),
+    graph,
+    record: expression,
+  });
+}
+
+/** Inputs as properties, recorded when they are first asked for. */
+export const byName = (input: (name: string) => Tensor): Readonly<Record<string, Tensor>> =>
+  new Proxy({}, { get: (_, name) => (typeof name === 'string' ? input(name) : undefined) });

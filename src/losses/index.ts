@@ -1,0 +1,16 @@
+export { addLosses } from './addLosses.js';
+export { checkLoss, type CheckLossOptions, type GradientCheck, type LossCheck, type LossChecker } from './checkLoss.js';
+export {
+  defineLoss,
+  type DefineLossOptions,
+  type InputRanks,
+  type LossInputName,
+  type LossInputs,
+} from './defineLoss.js';
+export { definePairLoss, type PairInputs } from './definePairLoss.js';
+export { type DatumLogprobs, type EvaluatedLoss, evaluateLoss } from './evaluateLoss.js';
+export type { LossOps } from './trace/ops.js';
+export type { LossReturn } from './trace/record.js';
+export { type Along, Tensor } from './trace/Tensor.js';
+export type { Operand } from './trace/Trace.js';
+export { isTracedLoss, type LossUnit, TracedLoss, type TracedInput } from './TracedLoss.js';
