@@ -112,17 +112,24 @@ export function progressBar<T>({
       // The time left changes also when nothing comes.
       if (terminal) ticks.add(interval(1000, scheduler).subscribe(() => (changed = true)));
       ticks.add(
-        events$.subscribe((event) => {
-          waiting = waitingFor(event, waiting);
-          changed = true;
+        events$.subscribe({
+          next: (event) => {
+            waiting = waitingFor(event, waiting);
+            changed = true;
+          },
+          error: () => {},
         }),
       );
       ticks.add(
-        source$.subscribe((event) => {
-          if (event.type !== 'source-progress') return;
-          reading = `${event.rows} rows read`;
-          if (event.totalBytes! > 0) share = event.done ? 1 : event.bytes / event.totalBytes!;
-          changed = true;
+        source$.subscribe({
+          next: (event) => {
+            if (event.type !== 'source-progress') return;
+            reading = `${event.rows} rows read`;
+            if (event.totalBytes! > 0) share = event.done ? 1 : event.bytes / event.totalBytes!;
+            changed = true;
+          },
+          // What fails here fails the data too, or does not matter: a line of progress is not where to tell it.
+          error: () => {},
         }),
       );
       const end = () => {

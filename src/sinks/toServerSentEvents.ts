@@ -42,8 +42,9 @@ interface Sent {
  * Subscribes to the source at once, and once for all clients. Each event has an id; a client that reconnects with the
  * id of the last one it saw gets what came since, as far as it is still held. When the source completes, clients get
  * what they lack and the connection ends; who asks again is told (204) that there will be no more. An error of the
- * source is sent as an event of type 'error' with its message, and then the same. A client that reads too slowly is
- * disconnected; others do not wait for it. Holds the last `replay` events.
+ * source is sent as an event of type 'error' with its message, and then the same. A value for which `type` or `encode`
+ * throws, or that is no JSON (it holds itself), is sent as an event of type 'unsendable' with the message; the others
+ * follow. A client that reads too slowly is disconnected; others do not wait for it. Holds the last `replay` events.
  *
  * @see fromServerSentEvents
  */
@@ -72,9 +73,17 @@ export function toServerSentEvents<T>(
     client.write(text);
     if (client.writableLength > maxWaitingBytes) client.destroy();
   };
-  const send = (kind: string, value: unknown) => {
+  /** The fields of an event that tell of a value; where they cannot be made, those of one that says so. */
+  const fieldsOf = (value: T): string => {
+    try {
+      return fields(type(value), encode(value));
+    } catch (error) {
+      return fields('unsendable', { message: error instanceof Error ? error.message : String(error) });
+    }
+  };
+  const send = (fields: string) => {
     number++;
-    const text = `id: ${run}-${number}\nevent: ${kind.replace(/[\r\n]/g, ' ')}\ndata: ${jsonLine(value)}\n`;
+    const text = `id: ${run}-${number}\n${fields}`;
     held.push({ number, text });
     if (held.length > replay) held.shift();
     for (const client of clients) write(client, text);
@@ -116,9 +125,9 @@ export function toServerSentEvents<T>(
   );
   running.add(
     source.subscribe({
-      next: (value) => send(type(value), encode(value)),
+      next: (value) => send(fieldsOf(value)),
       error: (error: unknown) => {
-        send('error', { message: error instanceof Error ? error.message : String(error) });
+        send(fields('error', { message: error instanceof Error ? error.message : String(error) }));
         end();
       },
       complete: end,
@@ -132,6 +141,9 @@ export function toServerSentEvents<T>(
     close: end,
   };
 }
+
+const fields = (kind: string, value: unknown): string =>
+  `event: ${kind.replace(/[\r\n]/g, ' ')}\ndata: ${jsonLine(value)}\n`;
 
 /** The number of the last event a client has seen of this run; 0 where it has seen none. */
 function lastSeen(header: string | string[] | undefined, run: string): number {

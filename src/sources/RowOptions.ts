@@ -20,6 +20,11 @@ export interface RowOptions<T> {
   readonly decode?: (row: unknown) => T;
   /** What a bad row does: 'error' (default) ends the stream with a {@link BadRowError}, 'skip' counts and reports it. */
   readonly onBadRow?: 'error' | 'skip';
+  /**
+   * The longest row that is read, in bytes, for the sources that read text; > 0. A longer one is a bad row, and is not held in memory.
+   * Default 536 870 888, the longest text that Node can hold.
+   */
+  readonly maxRowBytes?: number;
   /** Called with progress about every 256 KiB and at the end, and for every row skipped. */
   readonly onEvent?: (event: SourceEvent) => void;
 }

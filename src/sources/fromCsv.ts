@@ -4,6 +4,7 @@ import { type CsvRecord, CsvSplitter } from './internal/csvSplitter.js';
 import { filePath, readBytes, withoutCompression } from './internal/readBytes.js';
 import { RowTally } from './internal/rowTally.js';
 import type { RowOptions } from './RowOptions.js';
+import { SourceError } from './SourceError.js';
 
 export interface CsvOptions<T> extends RowOptions<T> {
   /** One character. Default: a tab for files ending in `.tsv`, else a comma. */
@@ -32,11 +33,12 @@ export function fromCsv<T = Record<string, string>>(path: string | URL, options:
 
 async function* records<T>(file: string, signal: AbortSignal, options: CsvOptions<T>): AsyncGenerator<Iterable<T>> {
   const tally = new RowTally<T>(file, options);
-  const splitter = new CsvSplitter(options.delimiter ?? (/\.tsv$/i.test(withoutCompression(file)) ? '\t' : ','));
+  const delimiter = options.delimiter ?? (/\.tsv$/i.test(withoutCompression(file)) ? '\t' : ',');
+  const splitter = new CsvSplitter(delimiter, tally.maxRowBytes);
   let { columns } = options;
   function* rowsOf(found: Iterable<CsvRecord>): Generator<T> {
     for (const record of found) {
-      if (columns === undefined) columns = record.fields;
+      if (columns === undefined) columns = headerOf(record, file);
       else yield* tally.take(record.line, () => toObject(record, columns!));
     }
   }
@@ -46,6 +48,11 @@ async function* records<T>(file: string, signal: AbortSignal, options: CsvOption
   }
   yield rowsOf(splitter.end());
   tally.report(true);
+}
+
+function headerOf({ line, fields, problem }: CsvRecord, file: string): readonly string[] {
+  if (problem !== undefined) throw new SourceError(`${file}:${line}`, `the header: ${problem}`);
+  return fields;
 }
 
 function toObject({ fields, problem }: CsvRecord, columns: readonly string[]): Record<string, string> {

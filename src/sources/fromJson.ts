@@ -20,7 +20,7 @@ export function fromJson<T = unknown>(path: string | URL, options: RowOptions<T>
 
 async function* elements<T>(file: string, signal: AbortSignal, options: RowOptions<T>): AsyncGenerator<Iterable<T>> {
   const tally = new RowTally<T>(file, options);
-  const splitter = new JsonElementSplitter(file);
+  const splitter = new JsonElementSplitter(file, tally.maxRowBytes);
   for await (const chunk of readBytes(file, signal, tally)) {
     yield rowsOf(splitter.push(chunk), tally);
     tally.report(false);
@@ -30,5 +30,8 @@ async function* elements<T>(file: string, signal: AbortSignal, options: RowOptio
 }
 
 function* rowsOf<T>(elements: Iterable<JsonElement>, tally: RowTally<T>): Generator<T> {
-  for (const { line, bytes } of elements) yield* tally.take(line, () => JSON.parse(bytes.toString('utf8')) as unknown);
+  for (const { line, bytes } of elements) {
+    if (bytes === undefined) tally.tooLong(line);
+    else yield* tally.take(line, () => JSON.parse(bytes.toString('utf8')) as unknown);
+  }
 }

@@ -41,14 +41,17 @@ async function* rowGroups<T>(
   try {
     const { size } = await handle.stat();
     tally.totalBytes = size;
+    const read = async (start: number, end: number): Promise<ArrayBuffer> => {
+      // Looked at before memory is asked for: a damaged file can name any place and any length.
+      if (!(start >= 0 && start <= end && end <= size)) throw new Error(`damaged: bytes ${start} to ${end} of ${size}`);
+      const bytes = new Uint8Array(end - start);
+      const { bytesRead } = await handle.read(bytes, 0, bytes.length, start);
+      tally.bytes += bytesRead;
+      return bytes.buffer;
+    };
     const file: AsyncBuffer = {
       byteLength: size,
-      slice: async (start, end = size) => {
-        const bytes = new Uint8Array(end - start);
-        const { bytesRead } = await handle.read(bytes, 0, bytes.length, start);
-        tally.bytes += bytesRead;
-        return bytes.buffer;
-      },
+      slice: (start, end = size) => tended(read(start, end)),
     };
     const metadata = await parquetMetadataAsync(file).catch((cause: unknown) => fail(path, cause));
     const missing = options.columns?.find((column) => !metadata.schema.some(({ name }) => name === column));
@@ -57,6 +60,8 @@ async function* rowGroups<T>(
     for (const group of metadata.row_groups) {
       if (signal.aborted) return;
       const rowEnd = rowStart + Number(group.num_rows);
+      const short = group.columns.find(({ meta_data: column }) => column && column.num_values < group.num_rows);
+      if (short !== undefined) throw new SourceError(path, 'damaged: a column has fewer values than there are rows');
       const rows = await parquetReadObjects({
         file,
         metadata,
@@ -74,6 +79,16 @@ async function* rowGroups<T>(
   } finally {
     await handle.close();
   }
+}
+
+/**
+ * A promise whose failure, and that of everything made of it, is never an unhandled rejection. In a damaged file hyparquet finds one fault and
+ * lets go of other columns it is still reading: their faults would end the process.
+ */
+function tended<T>(promise: Promise<T>): Promise<T> {
+  const then = promise.then.bind(promise);
+  void then(undefined, () => {});
+  return Object.assign(promise, { then: (...callbacks: Parameters<typeof then>) => tended(then(...callbacks)) });
 }
 
 function* rowsOf<T>(rows: Record<string, unknown>[], rowStart: number, tally: RowTally<T>): Generator<T> {
@@ -96,14 +111,17 @@ function plain(value: unknown): unknown {
   return value;
 }
 
-const zstd = (zlib as { zstdDecompressSync?: (input: Uint8Array) => Buffer }).zstdDecompressSync;
+type Unpack = (input: Uint8Array, options: zlib.ZlibOptions) => Buffer;
+const zstd = (zlib as { zstdDecompressSync?: Unpack }).zstdDecompressSync;
+/** A page says how long it is unpacked; one that goes on beyond that is stopped before it fills the memory. */
+const atMost = (length: number): zlib.ZlibOptions => ({ maxOutputLength: Math.max(1, length) });
 
 const compressors: Compressors = {
-  GZIP: (input) => zlib.gunzipSync(input),
-  BROTLI: (input) => zlib.brotliDecompressSync(input),
-  ZSTD: (input) => {
+  GZIP: (input, length) => zlib.gunzipSync(input, atMost(length)),
+  BROTLI: (input, length) => zlib.brotliDecompressSync(input, atMost(length)),
+  ZSTD: (input, length) => {
     if (zstd === undefined) throw new Error('this Node cannot read zstd; 22.15 or newer can');
-    return zstd(input);
+    return zstd(input, atMost(length));
   },
 };
 

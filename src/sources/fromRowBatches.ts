@@ -11,7 +11,8 @@ import { currentGate, withGate } from '../operators/gate.js';
  * ```
  * `open` is called on subscribe. Rows are handed on one by one while the gate downstream is open, and the next batch is
  * asked for only when all rows of the last one are out. A throw of the iterable, or of a batch while it is walked
- * through, is the stream's error. Unsubscribing aborts the signal and returns the iterator. Holds one batch.
+ * through, is the stream's error; so is a batch that cannot be iterated. Unsubscribing aborts the signal and returns both
+ * the iterator of the batch it is in and the iterator of batches. Holds one batch.
  *
  * @see docs/backpressure.md
  */
@@ -21,11 +22,14 @@ export function fromRowBatches<T>(open: (signal: AbortSignal) => AsyncIterable<I
     const abort = new AbortController();
     const batches = open(abort.signal)[Symbol.asyncIterator]();
     let rows: Iterator<T> | undefined;
+    let walking = false;
     let stopWaiting: (() => void) | undefined;
 
     // Everything is emitted under the gate, so that what starts because of a row, or because of the end, finds it too.
     const emit = () => withGate(gate, emitRows);
+    const fail = (error: unknown) => withGate(gate, () => subscriber.error(error));
     const emitRows = () => {
+      walking = true;
       try {
         while (rows !== undefined && !subscriber.closed) {
           if (gate?.isOpen === false) {
@@ -37,28 +41,54 @@ export function fromRowBatches<T>(open: (signal: AbortSignal) => AsyncIterable<I
           else subscriber.next(row.value);
         }
       } catch (error) {
+        // An iterator that has thrown is over.
+        rows = undefined;
         subscriber.error(error);
+      } finally {
+        walking = false;
       }
-      if (!subscriber.closed) read();
+      if (subscriber.closed) putAway();
+      else read();
     };
 
     const read = () => {
-      batches.next().then(
-        (batch) => {
+      batches
+        .next()
+        .then((batch) => {
+          if (subscriber.closed) return;
           if (batch.done === true) return withGate(gate, () => subscriber.complete());
-          rows = batch.value[Symbol.iterator]();
+          rows = iteratorOf(batch.value);
           emit();
-        },
-        (error: unknown) => withGate(gate, () => subscriber.error(error)),
-      );
+        }, fail)
+        .catch(fail);
+    };
+
+    /** Returns a batch that nobody will walk through to its end. */
+    const putAway = () => {
+      const left = rows;
+      rows = undefined;
+      try {
+        left?.return?.();
+      } catch {
+        // Nobody is left to tell.
+      }
     };
 
     read();
     return () => {
       stopWaiting?.();
       abort.abort();
+      // Who unsubscribes on a row does so while the batch is in use; it is put away right after.
+      if (!walking) putAway();
       // An iterable that fails while it is put away has nobody left to tell.
       batches.return?.().then(undefined, () => {});
     };
   });
+}
+
+function iteratorOf<T>(batch: Iterable<T>): Iterator<T> {
+  if (typeof (batch as Partial<Iterable<T>> | null | undefined)?.[Symbol.iterator] !== 'function') {
+    throw new TypeError(`a batch of rows must be iterable, got ${batch === null ? 'null' : typeof batch}`);
+  }
+  return batch[Symbol.iterator]();
 }

@@ -29,13 +29,16 @@ export class ServerSentEventsError extends TinkerError {
 }
 
 export interface ServerSentEventsOptions {
+  /** Sent with every request. Default none. */
   readonly headers?: Readonly<Record<string, string>>;
   /** The id to go on after. Default: none, from wherever the server begins. */
   readonly lastEventId?: string;
   /** The wait before a reconnect, until the server names its own: ≥ 0. Default 1000. It doubles while reconnects fail. */
   readonly retryMs?: number;
-  /** The longest wait before a reconnect, unless the server names a longer one. Default 30 000. */
+  /** The longest wait before a reconnect, unless the server names a longer one, of at most an hour. Default 30 000. */
   readonly maxRetryMs?: number;
+  /** The longest event that is taken, in characters: > 0. A longer one is an error. Default 67 108 864. */
+  readonly maxEventLength?: number;
   /** Told when a connection is asked for, is open, and is lost. */
   readonly onState?: (state: 'connecting' | 'open' | 'lost') => void;
   /** Default: the global `fetch`. */
@@ -43,6 +46,10 @@ export interface ServerSentEventsOptions {
   /** Default `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;
 }
+
+/** The longest wait that a server may ask for. */
+const LONGEST_MS = 3_600_000;
+const MOST_A_TIMER_TAKES_MS = 2 ** 31 - 1;
 
 /**
  * The events of a server, over as many connections as it takes. Runs in Node and in browsers.
@@ -52,7 +59,8 @@ export interface ServerSentEventsOptions {
  * ```
  * When a connection ends or breaks, it asks again after a wait, with the id of the last event, so that a server that
  * replays loses nothing. Like a browser's EventSource it completes when the server answers 204; unlike one it can send
- * headers, and tries again after 408, 429 and 5xx. Any other refusal is a {@link ServerSentEventsError}.
+ * headers, and tries again after 408, 429 and 5xx. Any other refusal, and an event that is too long, is a
+ * {@link ServerSentEventsError}. An address or a header that cannot be sent is a RangeError, at the call.
  * Unsubscribing closes the connection. While the bounded operator downstream is full it stops reading.
  */
 export function fromServerSentEvents(
@@ -62,12 +70,15 @@ export function fromServerSentEvents(
     lastEventId = '',
     retryMs = 1000,
     maxRetryMs = 30_000,
+    maxEventLength = 64 * 1024 * 1024,
     onState = () => {},
     fetch = globalThis.fetch,
     scheduler = asyncScheduler,
   }: ServerSentEventsOptions = {},
 ): Observable<ServerSentEvent> {
   if (!(retryMs >= 0)) throw new RangeError(`retryMs must be >= 0, got ${retryMs}`);
+  if (!(maxEventLength > 0)) throw new RangeError(`maxEventLength must be > 0, got ${maxEventLength}`);
+  checkRequest(url, headers);
   return defer(() => {
     let last = lastEventId;
     let waitMs = retryMs;
@@ -75,7 +86,7 @@ export function fromServerSentEvents(
 
     async function* connect(signal: AbortSignal): AsyncGenerator<ServerSentEvent[]> {
       onState('connecting');
-      const resume: Record<string, string> = last === '' ? {} : { 'last-event-id': last };
+      const resume: Record<string, string> = last === '' ? {} : { 'last-event-id': utf8AsLatin1(last) };
       const response = await fetch(url, {
         headers: { accept: 'text/event-stream', ...headers, ...resume },
         signal,
@@ -95,21 +106,23 @@ export function fromServerSentEvents(
         );
       }
       onState('open');
-      const parser = new ServerSentEventParser(last);
+      const parser = new ServerSentEventParser(last, maxEventLength);
       const decoder = new TextDecoder();
       const reader = (response.body as ReadableStream<Uint8Array>).getReader();
       for (;;) {
         const { done, value } = await reader.read();
         if (done) return;
-        yield parser.push(decoder.decode(value, { stream: true }));
+        yield eventsIn(parser, decoder.decode(value, { stream: true }));
         last = parser.lastEventId;
-        waitMs = parser.retryMs ?? waitMs;
+        waitMs = Math.min(parser.retryMs ?? waitMs, LONGEST_MS);
       }
     }
 
     const lost = (attempt: number) => {
       onState('lost');
-      return timer(Math.min(Math.max(maxRetryMs, waitMs), waitMs * 2 ** (attempt - 1)), scheduler);
+      // A timer that is asked for more than it can count fires at once.
+      const limitMs = Math.min(Math.max(maxRetryMs, waitMs), MOST_A_TIMER_TAKES_MS);
+      return timer(Math.min(limitMs, waitMs * 2 ** (attempt - 1)), scheduler);
     };
     return underGate(currentGate(), fromRowBatches(connect)).pipe(
       repeat({ delay: () => (over ? EMPTY : lost(1)) }),
@@ -120,4 +133,45 @@ export function fromServerSentEvents(
       }),
     );
   });
+}
+
+/** What can never be sent is refused once, and not tried again for ever. Neither passwords nor headers are told. */
+function checkRequest(url: string | URL, headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) {
+    if (!canBeMade(() => new Headers([[name, value]]))) throw new RangeError(`the header '${name}' cannot be sent`);
+  }
+  const address = withoutPassword(String(url));
+  if (!canBeMade(() => new Request(url))) {
+    throw new RangeError(
+      `cannot ask for events at '${address}': give a whole http: or https: address without a password`,
+    );
+  }
+  const { protocol } = new URL(new Request(url).url);
+  if (protocol !== 'http:' && protocol !== 'https:') {
+    throw new RangeError(`cannot ask for events at '${address}': ${protocol} is neither http: nor https:`);
+  }
+}
+
+function canBeMade(make: () => unknown): boolean {
+  try {
+    make();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const withoutPassword = (text: string): string => text.replace(/\/\/[^/@\s]*@/g, '//…@');
+
+/** A header takes one byte a character: text goes as the bytes of its UTF-8, as browsers send it. */
+function utf8AsLatin1(text: string): string {
+  return Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join('');
+}
+
+function eventsIn(parser: ServerSentEventParser, text: string): ServerSentEvent[] {
+  try {
+    return parser.push(text);
+  } catch (cause) {
+    throw new ServerSentEventsError(200, (cause as Error).message);
+  }
 }

@@ -4,7 +4,7 @@ export interface CsvRecord {
   /** The line it starts on, from 1. */
   readonly line: number;
   readonly fields: readonly string[];
-  /** What is wrong with its quotes. */
+  /** What is wrong with its quotes, or with its length. */
   readonly problem?: string;
 }
 
@@ -18,10 +18,16 @@ export class CsvSplitter {
   #field = '';
   #state: 'start' | 'plain' | 'quoted' | 'closed' = 'start';
   #problem: string | undefined;
+  /** Characters of the record so far. */
+  #length = 0;
   #afterReturn = false;
   #first = true;
 
-  constructor(delimiter: string) {
+  /** Of a record that is longer than `maxLength` nothing is kept but that it was there. */
+  constructor(
+    delimiter: string,
+    readonly maxLength: number,
+  ) {
     this.#delimiter = delimiter;
   }
 
@@ -32,7 +38,7 @@ export class CsvSplitter {
   *end(): Generator<CsvRecord> {
     yield* this.#read(this.#decoder.end());
     if (this.#state === 'quoted') this.#problem = 'a quoted field does not end';
-    if (this.#state !== 'start' || this.#fields.length > 0) yield this.#record();
+    if (this.#state !== 'start' || this.#length > 0) yield this.#record();
   }
 
   *#read(text: string): Generator<CsvRecord> {
@@ -45,7 +51,7 @@ export class CsvSplitter {
       const char = text[place]!;
       if (this.#state === 'quoted') {
         if (char === '"') {
-          this.#field += text.slice(from, place);
+          this.#keep(text.slice(from, place));
           this.#state = 'closed';
         } else if (char === '\n') this.#line++;
         continue;
@@ -55,10 +61,10 @@ export class CsvSplitter {
       if (char === '\n' && wasReturn) {
         from = place + 1;
       } else if (char === '\n' || char === '\r' || char === this.#delimiter) {
-        if (this.#state === 'plain') this.#field += text.slice(from, place);
+        if (this.#state === 'plain') this.#keep(text.slice(from, place));
         from = place + 1;
         // A blank line is no record.
-        const blank = char !== this.#delimiter && this.#state === 'start' && this.#fields.length === 0;
+        const blank = char !== this.#delimiter && this.#state === 'start' && this.#length === 0;
         if (!blank) this.#endField();
         if (char !== this.#delimiter) {
           this.#line++;
@@ -75,11 +81,25 @@ export class CsvSplitter {
         from = place;
       }
     }
-    if (this.#state === 'plain' || this.#state === 'quoted') this.#field += text.slice(from);
+    if (this.#state === 'plain' || this.#state === 'quoted') this.#keep(text.slice(from));
+  }
+
+  #keep(text: string): void {
+    this.#length += text.length;
+    if (this.#length <= this.maxLength) {
+      this.#field += text;
+      return;
+    }
+    this.#problem = `longer than ${this.maxLength} bytes`;
+    this.#fields = [];
+    this.#field = '';
   }
 
   #endField(): void {
-    this.#fields.push(this.#field);
+    // The delimiter counts, so that a record of nothing else ends too.
+    this.#length++;
+    if (this.#length > this.maxLength) this.#keep('');
+    else this.#fields.push(this.#field);
     this.#field = '';
     this.#state = 'start';
   }
@@ -93,6 +113,7 @@ export class CsvSplitter {
     };
     this.#fields = [];
     this.#problem = undefined;
+    this.#length = 0;
     return record;
   }
 }

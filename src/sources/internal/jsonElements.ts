@@ -3,7 +3,8 @@ import { SourceError } from '../SourceError.js';
 export interface JsonElement {
   /** The line it starts on, from 1. */
   readonly line: number;
-  readonly bytes: Buffer;
+  /** Undefined for one that is longer than it may be. */
+  readonly bytes: Buffer | undefined;
 }
 
 const [QUOTE, BACKSLASH, COMMA, NEWLINE] = [0x22, 0x5c, 0x2c, 0x0a];
@@ -23,10 +24,14 @@ export class JsonElementSplitter {
   #line = 1;
   #startLine = 1;
   #pieces: Buffer[] = [];
+  #pieceBytes = 0;
   #started = false;
   #first = true;
 
-  constructor(readonly file: string) {}
+  constructor(
+    readonly file: string,
+    readonly maxBytes: number,
+  ) {}
 
   *push(chunk: Buffer): Generator<JsonElement> {
     let start = 0;
@@ -65,7 +70,14 @@ export class JsonElementSplitter {
         if (byte !== COMMA) this.#state = 'after';
       }
     }
-    if (this.#state === 'inside' && this.#started) this.#pieces.push(Buffer.from(chunk.subarray(start)));
+    if (this.#state === 'inside' && this.#started) this.#keep(chunk.subarray(start));
+  }
+
+  /** Keeps a part of an element, unless the element is too long: then nothing of it. */
+  #keep(bytes: Buffer): void {
+    this.#pieceBytes += bytes.length;
+    if (this.#pieceBytes > this.maxBytes) this.#pieces = [];
+    else this.#pieces.push(Buffer.from(bytes));
   }
 
   /** Throws where the array has not ended. */
@@ -86,8 +98,10 @@ export class JsonElementSplitter {
   }
 
   #element(last: Buffer): JsonElement {
+    const isTooLong = this.#pieceBytes + last.length > this.maxBytes;
     const bytes = this.#pieces.length === 0 ? last : Buffer.concat([...this.#pieces, last]);
     this.#pieces = [];
-    return { line: this.#startLine, bytes };
+    this.#pieceBytes = 0;
+    return { line: this.#startLine, bytes: isTooLong ? undefined : bytes };
   }
 }

@@ -38,6 +38,8 @@ export async function* readBytes(file: string, signal: AbortSignal, count: ByteC
   let stream: Readable | undefined;
   try {
     count.totalBytes = (await stat(file)).size;
+    // A stream made with a signal that is aborted already would leave its file open.
+    if (signal.aborted) return;
     const transform = decompressor(file);
     raw = createReadStream(file, { highWaterMark: CHUNK_BYTES, signal });
     stream = transform === undefined ? raw : pipeline(raw, transform, () => {});

@@ -1,3 +1,4 @@
+import { constants } from 'node:buffer';
 import type { RowOptions } from '../RowOptions.js';
 import { BadRowError } from '../SourceError.js';
 
@@ -5,13 +6,23 @@ import { BadRowError } from '../SourceError.js';
 export class RowTally<T> {
   bytes = 0;
   totalBytes: number | undefined;
+  readonly maxRowBytes: number;
   #rows = 0;
   #badRows = 0;
 
   constructor(
     readonly file: string,
     readonly options: RowOptions<T>,
-  ) {}
+  ) {
+    const { maxRowBytes = constants.MAX_STRING_LENGTH } = options;
+    if (!(maxRowBytes > 0)) throw new RangeError(`maxRowBytes must be > 0, got ${maxRowBytes}`);
+    this.maxRowBytes = Math.min(maxRowBytes, constants.MAX_STRING_LENGTH);
+  }
+
+  /** A row that was longer than `maxRowBytes`. */
+  tooLong(line: number): void {
+    this.skip(line, `longer than ${this.maxRowBytes} bytes`);
+  }
 
   /** The row `parse` returns, decoded, in a one-element array; empty for a bad row that is skipped. */
   take(line: number, parse: () => unknown): readonly T[] {
