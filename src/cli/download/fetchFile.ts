@@ -1,7 +1,7 @@
 import { createWriteStream } from 'node:fs';
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { finished } from 'node:stream/promises';
+import { pipeline } from 'node:stream/promises';
 import { setTimeout } from 'node:timers/promises';
 import type { Response } from 'undici';
 import { CliError } from '../CliError.js';
@@ -72,20 +72,16 @@ export async function fetchFile(http: Http, options: FetchFileOptions): Promise<
 async function save(response: Response, from: number, { target, onProgress, signal }: FetchFileOptions): Promise<void> {
   const length = Number(response.headers.get('content-length') ?? NaN);
   const totalBytes = Number.isNaN(length) ? undefined : from + length;
-  const file = createWriteStream(target, from === 0 ? { flags: 'w' } : { flags: 'r+', start: from });
   let bytes = from;
-  try {
-    for await (const chunk of response.body!) {
-      if (!file.write(chunk as Uint8Array))
-        await new Promise<void>((resolve, reject) => file.once('drain', resolve).once('error', reject));
-      bytes += (chunk as Uint8Array).length;
+  async function* counted(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunks) {
+      bytes += chunk.length;
       onProgress(bytes, totalBytes);
-      signal.throwIfAborted();
+      yield chunk;
     }
-  } finally {
-    file.end();
-    await finished(file);
   }
+  const file = createWriteStream(target, from === 0 ? { flags: 'w' } : { flags: 'r+', start: from });
+  await pipeline(response.body! as AsyncIterable<Uint8Array>, counted, file, { signal });
   if (totalBytes !== undefined && bytes !== totalBytes)
     throw new Error(`the connection ended after ${bytes} of ${totalBytes} bytes`);
 }

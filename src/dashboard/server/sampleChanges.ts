@@ -16,7 +16,7 @@ export interface SampleToShow {
 }
 
 export interface ShowSamplesOptions {
-  /** Tokens to text: a tokenizer's `decode`. Default: the numbers. */
+  /** Tokens to text: a tokenizer's `decode`. Default: the numbers, which are also shown where it throws. */
   readonly decode?: (tokens: ArrayLike<number>) => string;
   /** The run they belong to. Default: none. */
   readonly run?: string;
@@ -31,8 +31,16 @@ const MOST_TOKENS_A_CHARACTER = 4;
 export function sampleChanges(
   now: () => number,
   nextId: () => number,
-  { decode = numbers, run }: ShowSamplesOptions = {},
+  { decode: given = numbers, run }: ShowSamplesOptions = {},
 ): (shown: SampleToShow) => Extract<Change, { readonly kind: 'sample' }>[] {
+  // What is only looked at must not end: tokens that cannot be decoded are shown as numbers.
+  const decode = (tokens: ArrayLike<number>): string => {
+    try {
+      return String(given(tokens));
+    } catch {
+      return numbers(tokens);
+    }
+  };
   return (shown) => {
     const prompt = promptText(shown, decode);
     const of = shown.run ?? run;

@@ -115,6 +115,19 @@ describe('fetchFile', () => {
     expect((await fetch('"v1"')).progress).toStrictEqual([BYTES.length]);
   });
 
+  it('waits for a slow disk without a MaxListenersExceededWarning', async () => {
+    const large = Buffer.alloc(4 * 1024 * 1024, 1);
+    const warnings: Error[] = [];
+    const warn = (warning: Error) => warnings.push(warning);
+    process.on('warning', warn);
+    answers = [(_, response) => response.writeHead(200, { 'content-length': large.length }).end(large)];
+    const { content } = await fetch();
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('warning', warn);
+    expect(content.equals(large)).toBe(true);
+    expect(warnings).toStrictEqual([]);
+  });
+
   it('tries again after a passing failure and not after another', async () => {
     answers = [(_, response) => response.writeHead(503).end('busy'), whole()];
     expect((await fetch()).content.equals(BYTES)).toBe(true);

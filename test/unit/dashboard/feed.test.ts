@@ -200,6 +200,23 @@ describe('what a page is sent', () => {
     });
   });
 
+  it("does not end the user's stream with a throw of decode: the tokens are shown as numbers", async () => {
+    const dashboard = await serve();
+    const response = {
+      sequences: [{ stopReason: 'stop' as const, tokens: Int32Array.of(7, 8) }],
+      promptCacheHitTokens: 0,
+    };
+    const decode = () => {
+      throw new RangeError('no such token');
+    };
+    const shown = of<SampleToShow>({ item: ModelInput.fromInts([5]), response }).pipe(
+      dashboard.showSamples({ decode }),
+    );
+    expect((await lastValueFrom(shown)).response).toBe(response);
+    const state = await seen(dashboard, ({ samples }) => samples.length === 1);
+    expect(state.samples.last).toMatchObject({ prompt: '5 ', pieces: ['7 ', '8 '] });
+  });
+
   it('has the mean reward of the samples since the last step, where the step has none', async () => {
     const source = new Subject<Step>();
     const dashboard = await serve({ steps: source });
