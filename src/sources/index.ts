@@ -14,6 +14,7 @@ export {
 export { fromStdin, type StdinOptions } from './fromStdin.js';
 export { resumeFrom, type ResumeFromOptions, type ResumePoint } from './resumeFrom.js';
 export { type RowOptions, type SourceEvent } from './RowOptions.js';
+export { sampleInPieces, type SampleInPiecesOptions, type SamplePiece } from './sampleInPieces.js';
 export { BadRowError, SourceError } from './SourceError.js';
 export {
   type Conversation,
