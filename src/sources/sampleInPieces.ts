@@ -1,4 +1,4 @@
-import { defer, EMPTY, expand, finalize, map, type Observable } from 'rxjs';
+import { defer, EMPTY, expand, map, Observable } from 'rxjs';
 import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
 import { cancelling } from '../operators/internal/cancelling.js';
 import type { Sampleable } from '../operators/sampleFrom.js';
@@ -98,14 +98,12 @@ export function sampleInPieces<S extends Sampleable>(
       );
     });
 
-  return defer(() => {
+  return new Observable((subscriber) => {
     const sofar = new Sofar();
-    let wanted = true;
-    return request(sofar, 0).pipe(
-      // `expand` asks for the next piece even if nobody wanted more than this one.
-      expand(({ stopReason, index }) => (wanted && stopReason === undefined ? request(sofar, index + 1) : EMPTY)),
-      finalize(() => (wanted = false)),
-    );
+    // `expand` asks for the next piece even if nobody wanted more than this one.
+    const next = ({ stopReason, index }: SamplePiece<S>): Observable<SamplePiece<S>> =>
+      stopReason === undefined && !subscriber.closed ? request(sofar, index + 1) : EMPTY;
+    return request(sofar, 0).pipe(expand(next)).subscribe(subscriber);
   });
 }
 

@@ -18,6 +18,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   sinks: ['wire', 'client', 'operators', 'sources'],
   testing: ['wire', 'transport', 'client'],
   local: ['wire', 'losses'],
+  serve: ['wire', 'transport', 'client', 'chat', 'operators', 'sources', 'sinks'],
+  'ai-sdk': ['wire', 'transport', 'client', 'chat', 'serve'],
   dashboard: ['wire', 'client', 'operators', 'sources', 'sinks'],
   cli: ['wire', 'transport', 'client', 'operators', 'sources', 'sinks', 'chat', 'losses', 'local', 'dashboard'],
 };

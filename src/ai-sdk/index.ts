@@ -1,0 +1,10 @@
+export { tinker, type ChatSampler, type TinkerModelOptions } from './tinker.js';
+export type {
+  CallOptions,
+  GenerateResult,
+  ProviderMetadata,
+  SpecificationVersion,
+  StreamPart,
+  TinkerLanguageModel,
+  TinkerMetadata,
+} from './types.js';

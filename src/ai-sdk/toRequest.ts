@@ -1,0 +1,81 @@
+import type { Message, ToolSpec } from '../chat/renderers/Message.js';
+import type { ChatRequest } from '../serve/completion/ChatRequest.js';
+import type { SamplingParams } from '../wire/sampling.js';
+import { toMessages } from './toMessages.js';
+import type { CallOptions, Warning } from './types.js';
+
+/** A call as a request, and what of it cannot be honoured. */
+export function toRequest(
+  options: CallOptions,
+  defaults: Omit<SamplingParams, 'stop'>,
+): { readonly request: ChatRequest; readonly warnings: Warning[] } {
+  const { maxOutputTokens, temperature, topP, topK, seed, stopSequences } = options;
+  const given = { maxTokens: maxOutputTokens, temperature, topP, topK, seed };
+  const asked = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  return {
+    request: {
+      messages: withFormat(toMessages(options.prompt), options.responseFormat),
+      tools: toolSpecs(options),
+      samplingParams: { ...defaults, ...asked },
+      ...(stopSequences === undefined ? {} : { stop: stopSequences }),
+    },
+    warnings: [...warningsOf(options)],
+  };
+}
+
+function toolSpecs({ tools = [], toolChoice }: CallOptions): ToolSpec[] {
+  if (toolChoice?.type === 'none') return [];
+  return tools.flatMap((tool): ToolSpec[] => {
+    if (tool.type !== 'function') return [];
+    if (toolChoice?.type === 'tool' && tool.name !== toolChoice.toolName) return [];
+    const { name, description = '', inputSchema } = tool;
+    return [{ name, description, parameters: inputSchema as ToolSpec['parameters'] }];
+  });
+}
+
+function* warningsOf(options: CallOptions): Iterable<Warning> {
+  const { presencePenalty, frequencyPenalty, toolChoice, tools = [], responseFormat, reasoning, headers } = options;
+  if (presencePenalty !== undefined && presencePenalty !== 0) yield unsupported('presencePenalty');
+  if (frequencyPenalty !== undefined && frequencyPenalty !== 0) yield unsupported('frequencyPenalty');
+  if (toolChoice?.type === 'required' || toolChoice?.type === 'tool') {
+    yield unsupported('toolChoice', 'the model is shown the tools and decides for itself whether to call one');
+  }
+  for (const tool of tools) {
+    if (tool.type !== 'function') yield unsupported(`provider-defined tool ${tool.id}`);
+  }
+  if (responseFormat?.type === 'json') {
+    yield {
+      type: 'compatibility',
+      feature: 'responseFormat',
+      details: 'the schema is part of the prompt; sampling is not constrained to it',
+    };
+  }
+  if (reasoning !== undefined && reasoning !== 'provider-default') {
+    yield unsupported('reasoning', 'the renderer decides it: choose one of the family by name');
+  }
+  // The AI SDK names itself in a header of its own.
+  const asked = Object.entries(headers ?? {}).filter(([name, value]) => name !== 'user-agent' && value !== undefined);
+  if (asked.length > 0) {
+    yield unsupported('headers', 'set defaultHeaders on the ServiceClient');
+  }
+}
+
+const unsupported = (feature: string, details?: string): Warning => ({
+  type: 'unsupported',
+  feature,
+  ...(details === undefined ? {} : { details }),
+});
+
+/** The wish for JSON in words, in the system message. */
+function withFormat(messages: Message[], format: CallOptions['responseFormat']): Message[] {
+  if (format?.type !== 'json') return messages;
+  const wish =
+    format.schema === undefined
+      ? 'Answer with JSON only.'
+      : `Answer with JSON only, matching this JSON schema:\n${JSON.stringify(format.schema)}`;
+  const [first, ...rest] = messages;
+  if (first?.role !== 'system' || typeof first.content !== 'string') {
+    return [{ role: 'system', content: wish }, ...messages];
+  }
+  return [{ ...first, content: `${first.content}\n\n${wish}` }, ...rest];
+}

@@ -1,0 +1,70 @@
+import type { Message, ToolCall, ToolSpec } from '../../chat/renderers/Message.js';
+import type { Renderer } from '../../chat/renderers/Renderer.js';
+import { textOf } from '../../chat/renderers/content.js';
+import type { Sampleable } from '../../operators/sampleFrom.js';
+import type { ModelInput } from '../../wire/modelInput.js';
+import type { SamplingParams, StopReason, TopkLogprobs } from '../../wire/sampling.js';
+
+/** A sampler that speaks in conversations. */
+export interface ChatModel {
+  readonly sampler: Sampleable;
+  readonly renderer: Renderer;
+  /** Names for tool calls whose family gives them none. */
+  readonly newId: () => string;
+}
+
+/** What is asked of a {@link ChatModel}, whichever API it was asked through. */
+export interface ChatRequest {
+  readonly messages: readonly Message[];
+  /** Declared in the family's own words; none if empty. */
+  readonly tools?: readonly ToolSpec[];
+  /** The renderer says what stops a reply, so `stop` has no place here. */
+  readonly samplingParams?: Omit<SamplingParams, 'stop'>;
+  /** Strings that end the text besides the end of the turn; they are not part of the reply. */
+  readonly stop?: readonly string[];
+  /** How many of the most likely tokens to report at each position. Default 0. */
+  readonly topLogprobs?: number;
+  /** Streams in pieces of so many tokens, each a request of its own. Default: one request, delivered when it is done. */
+  readonly pieceTokens?: number;
+}
+
+/** Why a reply ended. */
+export type FinishReason = 'stop' | 'length' | 'tool_calls';
+
+/** A reply and everything that is known about it. */
+export interface ChatReply {
+  /** What was said, cut at a stop string. */
+  readonly text: string;
+  readonly thinking: string;
+  /** Every one has an id. */
+  readonly toolCalls: readonly (ToolCall & { readonly id: string })[];
+  readonly finish: FinishReason;
+  /** The stop string that ended the text, if one did. */
+  readonly stopText: string | undefined;
+  readonly stopReason: StopReason;
+  /** Exactly what was sampled, also what lies behind a stop string. */
+  readonly tokens: Int32Array;
+  readonly logprobs: Float32Array | undefined;
+  readonly topkLogprobs: TopkLogprobs | undefined;
+  readonly prompt: ModelInput;
+  readonly promptTokens: number;
+  readonly cachedTokens: number;
+}
+
+/** A reply as it arrives. Text and thinking, joined, are those of the reply at the end. */
+export type ChatDelta =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'thinking'; readonly thinking: string }
+  | { readonly type: 'tool-call'; readonly call: ToolCall & { readonly id: string } }
+  | { readonly type: 'reply'; readonly reply: ChatReply };
+
+/** The prompt of a request. @throws RendererError where the family cannot write it. */
+export function chatPrompt(renderer: Renderer, { messages, tools = [] }: ChatRequest): ModelInput {
+  if (tools.length === 0) return renderer.buildGenerationPrompt(messages);
+  const [first, ...rest] = messages;
+  const declared =
+    first?.role === 'system'
+      ? [...renderer.declareTools(tools, textOf(first)), ...rest]
+      : [...renderer.declareTools(tools), ...messages];
+  return renderer.buildGenerationPrompt(declared);
+}
