@@ -6,6 +6,7 @@ import {
   ExternalWeightsUrlsResponse,
   GetSessionResponse,
   ListSessionsResponse,
+  type SessionSearchCursor,
   SessionSearchRequest,
   SessionSearchResponse,
   SetTtlRequest,
@@ -15,10 +16,13 @@ import {
 } from '../wire/rest.js';
 import type { Input } from '../wire/record.js';
 import { GetSamplerResponse } from '../wire/sampling.js';
+import type { FinishStatus } from '../wire/session.js';
 import { ValidationError } from '../wire/tinkerError.js';
 import { parseTinkerPath } from '../wire/tinkerPath.js';
 import { CopyWeightsRequest, CopyWeightsResponse, WeightsInfoRequest, WeightsInfoResponse } from '../wire/weights.js';
+import { withoutCallOptions, type CallOptions } from './CallOptions.js';
 import { RequestFailedError } from './errors.js';
+import type { Call } from './connection/Connection.js';
 import { withoutUndefined, prepare } from './connection/prepare.js';
 import { RestCaller } from './rest/RestCaller.js';
 import { segments, withQuery } from './rest/restQuery.js';
@@ -26,24 +30,66 @@ import type { TinkerFuture } from './TinkerFuture.js';
 
 /** Whose things to look at. */
 export type AccessScope = 'owned' | 'accessible';
-export interface PageOptions {
+export interface AccessOptions extends CallOptions {
+  /** Default `owned`: what belongs to the caller. */
+  readonly accessScope?: AccessScope;
+}
+export interface PageOptions extends CallOptions {
+  /** Most entries of the page. Default 20; 100 for checkpoints. */
   readonly limit?: number;
+  /** Entries to skip. Default 0. */
   readonly offset?: number;
 }
-export interface ListTrainingRunsOptions extends PageOptions {
+export interface ListSessionsOptions extends PageOptions {
+  /** Default `owned`: what belongs to the caller. */
   readonly accessScope?: AccessScope;
+}
+export interface ListTrainingRunsOptions extends PageOptions {
+  /** Default `owned`: what belongs to the caller. */
+  readonly accessScope?: AccessScope;
+  /** Only runs of this project. Default: of every project. */
   readonly projectId?: string;
 }
-export interface CopyWeightsOptions {
+export interface CopyWeightsOptions extends CallOptions {
   /** Default `TINKER_PROJECT_ID`. */
   readonly destinationProjectId?: string;
+  /** Seconds until the copy expires, from an hour to ten years. Default: never. */
   readonly ttlSeconds?: number;
   /** A token of the owner, to copy weights of somebody else. Sent as a secret header. */
   readonly weightsAccessToken?: string;
 }
-export type SessionSearch = Parameters<typeof SessionSearchRequest.prepare>[0];
+/** Which sessions to find. Every field narrows the search; without any it finds all of the caller's own. */
+export interface SessionSearch extends CallOptions {
+  /** The session of this id. With `displayName`, a session that matches either one is found. */
+  readonly sessionId?: string | undefined;
+  /** Only these projects. Default: every project the caller may list. */
+  readonly projectIds?: readonly string[] | undefined;
+  /** Pairs that a session's metadata must hold, all of them. */
+  readonly userMetadata?: Readonly<Record<string, string>> | undefined;
+  /** Words of the name, upper or lower case; all of them must be in it. */
+  readonly displayName?: string | undefined;
+  /** Whose sessions. Default the caller's own. */
+  readonly owner?:
+    | { readonly type: 'own' | 'accessible' }
+    | { readonly type: 'user'; readonly ownerUrns: readonly string[] }
+    | undefined;
+  /** Any of these. Default: every status. */
+  readonly statuses?:
+    | readonly (
+        | { readonly type: 'active' | 'cancelled' | 'failed' }
+        | { readonly type: 'client_finished'; readonly reasons?: readonly FinishStatus[] }
+      )[]
+    | undefined;
+  /** Most sessions of the page, from 1 to 200. Default 50. */
+  readonly limit?: number | undefined;
+  /** `nextCursor` of the page before. Default: the first page. */
+  readonly cursor?: SessionSearchCursor | undefined;
+}
+/** Who a credential belongs to. */
 export interface Identity {
+  /** The user, as the service names people. */
   readonly userUrn: string;
+  /** The user's organisation. */
   readonly orgUrn: string;
   readonly email?: string;
 }
@@ -52,50 +98,43 @@ const TRACE_POLL_MS = 5000;
 
 /** Training runs, checkpoints and sessions as the service keeps them. Needs no session of its own. */
 export class RestClient extends RestCaller {
-  getTrainingRun(
-    trainingRunId: string,
-    { accessScope = 'owned' }: { readonly accessScope?: AccessScope } = {},
-  ): TinkerFuture<TrainingRun> {
-    return this.start(() => this.#trainingRun('get_training_run', trainingRunId, accessScope));
+  getTrainingRun(trainingRunId: string, options: AccessOptions = {}): TinkerFuture<TrainingRun> {
+    return this.start(options, () => this.#trainingRun('get_training_run', trainingRunId, options));
   }
 
-  getTrainingRunByTinkerPath(
-    path: string,
-    { accessScope = 'owned' }: { readonly accessScope?: AccessScope } = {},
-  ): TinkerFuture<TrainingRun> {
-    return this.start(() =>
-      this.#trainingRun('get_training_run_by_tinker_path', parseTinkerPath(path).trainingRunId, accessScope),
+  getTrainingRunByTinkerPath(path: string, options: AccessOptions = {}): TinkerFuture<TrainingRun> {
+    return this.start(options, () =>
+      this.#trainingRun('get_training_run_by_tinker_path', parseTinkerPath(path).trainingRunId, options),
     );
   }
 
-  listTrainingRuns({
-    limit = 20,
-    offset = 0,
-    accessScope = 'owned',
-    projectId,
-  }: ListTrainingRunsOptions = {}): TinkerFuture<TrainingRunsResponse> {
+  listTrainingRuns(options: ListTrainingRunsOptions = {}): TinkerFuture<TrainingRunsResponse> {
+    const { limit = 20, offset = 0, accessScope = 'owned', projectId } = options;
     const path = withQuery('training_runs', { limit, offset, access_scope: accessScope, project_id: projectId });
-    return this.ask('list_training_runs', { method: 'GET', path }, TrainingRunsResponse);
+    return this.ask('list_training_runs', { method: 'GET', path }, TrainingRunsResponse, options);
   }
 
-  listCheckpoints(trainingRunId: string): TinkerFuture<CheckpointsListResponse> {
+  listCheckpoints(trainingRunId: string, options: CallOptions = {}): TinkerFuture<CheckpointsListResponse> {
     return this.ask(
       'list_checkpoints',
       { method: 'GET', path: `${runPath(trainingRunId)}/checkpoints` },
       CheckpointsListResponse,
+      options,
     );
   }
 
-  listUserCheckpoints({ limit = 100, offset = 0 }: PageOptions = {}): TinkerFuture<CheckpointsListResponse> {
+  listUserCheckpoints(options: PageOptions = {}): TinkerFuture<CheckpointsListResponse> {
+    const { limit = 100, offset = 0 } = options;
     return this.ask(
       'list_user_checkpoints',
       { method: 'GET', path: withQuery('checkpoints', { limit, offset }) },
       CheckpointsListResponse,
+      options,
     );
   }
 
-  getWeightsInfoByTinkerPath(path: string): TinkerFuture<WeightsInfoResponse> {
-    return this.start(() => this.weightsInfo(path));
+  getWeightsInfoByTinkerPath(path: string, options: CallOptions = {}): TinkerFuture<WeightsInfoResponse> {
+    return this.start(options, () => this.weightsInfo(path));
   }
 
   /** @internal The same as part of a future's work. */
@@ -105,8 +144,8 @@ export class RestClient extends RestCaller {
   }
 
   /** Signed addresses of an exported checkpoint's files, and when they expire. */
-  getExternalWeightsUrls(path: string): TinkerFuture<ExternalWeightsUrlsResponse> {
-    return this.start(() => {
+  getExternalWeightsUrls(path: string, options: CallOptions = {}): TinkerFuture<ExternalWeightsUrlsResponse> {
+    return this.start(options, () => {
       const { checkpointType } = parseTinkerPath(path);
       if (checkpointType !== 'external')
         throw new ValidationError('only external weights have download addresses: save with saveWeightsExternal first');
@@ -118,33 +157,37 @@ export class RestClient extends RestCaller {
     });
   }
 
-  deleteCheckpoint(trainingRunId: string, checkpointId: string): TinkerFuture<void> {
+  deleteCheckpoint(trainingRunId: string, checkpointId: string, options: CallOptions = {}): TinkerFuture<void> {
     const path = `${runPath(trainingRunId)}/checkpoints/${segments(checkpointId)}`;
-    return this.tell('delete_checkpoint', () => ({ method: 'DELETE', path }));
+    return this.tell('delete_checkpoint', () => ({ method: 'DELETE', path }), options);
   }
 
-  deleteCheckpointFromTinkerPath(path: string): TinkerFuture<void> {
-    return this.#tellCheckpoint('delete_checkpoint_from_tinker_path', 'DELETE', path, '');
+  deleteCheckpointFromTinkerPath(path: string, options: CallOptions = {}): TinkerFuture<void> {
+    return this.#tellCheckpoint('delete_checkpoint_from_tinker_path', 'DELETE', path, '', options);
   }
 
-  publishCheckpointFromTinkerPath(path: string): TinkerFuture<void> {
-    return this.#tellCheckpoint('publish_checkpoint_from_tinker_path', 'POST', path, '/publish');
+  publishCheckpointFromTinkerPath(path: string, options: CallOptions = {}): TinkerFuture<void> {
+    return this.#tellCheckpoint('publish_checkpoint_from_tinker_path', 'POST', path, '/publish', options);
   }
 
-  unpublishCheckpointFromTinkerPath(path: string): TinkerFuture<void> {
-    return this.#tellCheckpoint('unpublish_checkpoint_from_tinker_path', 'DELETE', path, '/publish');
+  unpublishCheckpointFromTinkerPath(path: string, options: CallOptions = {}): TinkerFuture<void> {
+    return this.#tellCheckpoint('unpublish_checkpoint_from_tinker_path', 'DELETE', path, '/publish', options);
   }
 
   /** Sets when a checkpoint expires; null: never. */
-  setCheckpointTtlFromTinkerPath(path: string, ttlSeconds: number | null): TinkerFuture<void> {
-    return this.#tellCheckpoint('set_checkpoint_ttl_from_tinker_path', 'PUT', path, '/ttl', () =>
+  setCheckpointTtlFromTinkerPath(
+    path: string,
+    ttlSeconds: number | null,
+    options: CallOptions = {},
+  ): TinkerFuture<void> {
+    return this.#tellCheckpoint('set_checkpoint_ttl_from_tinker_path', 'PUT', path, '/ttl', options, () =>
       prepare(SetTtlRequest, { ttlSeconds }),
     );
   }
 
   /** Copies a checkpoint into a project; the result is the path of the copy. */
   copyWeights(path: string, options: CopyWeightsOptions = {}): TinkerFuture<string> {
-    return this.start(() => {
+    return this.start(options, () => {
       const destinationProjectId = options.destinationProjectId ?? (process.env['TINKER_PROJECT_ID'] || undefined);
       if (destinationProjectId === undefined)
         throw new ValidationError('give destinationProjectId or set TINKER_PROJECT_ID');
@@ -164,48 +207,42 @@ export class RestClient extends RestCaller {
     });
   }
 
-  getSession(
-    sessionId: string,
-    { accessScope = 'owned' }: { readonly accessScope?: AccessScope } = {},
-  ): TinkerFuture<GetSessionResponse> {
+  getSession(sessionId: string, options: AccessOptions = {}): TinkerFuture<GetSessionResponse> {
+    const { accessScope = 'owned' } = options;
     return this.ask(
       'get_session',
       { method: 'GET', path: withQuery(sessionPath(sessionId), { access_scope: accessScope }) },
       GetSessionResponse,
+      options,
     );
   }
 
-  listSessions({
-    limit = 20,
-    offset = 0,
-    accessScope = 'owned',
-  }: PageOptions & { readonly accessScope?: AccessScope } = {}): TinkerFuture<ListSessionsResponse> {
+  listSessions(options: ListSessionsOptions = {}): TinkerFuture<ListSessionsResponse> {
+    const { limit = 20, offset = 0, accessScope = 'owned' } = options;
     return this.ask(
       'list_sessions',
       { method: 'GET', path: withQuery('sessions', { limit, offset, access_scope: accessScope }) },
       ListSessionsResponse,
+      options,
     );
   }
 
   /** Sessions by owner, project, status, name or metadata, newest first; `nextCursor` leads to the next page. */
   searchSessions(search: SessionSearch = {}): TinkerFuture<SessionSearchResponse> {
-    return this.start(() =>
-      this.asking(
-        'search_sessions',
-        { path: 'sessions/search', json: prepare(SessionSearchRequest, search as Input<never>) },
-        SessionSearchResponse,
-      ),
-    );
+    return this.start(search, () => {
+      const json = prepare(SessionSearchRequest, withoutCallOptions(search) as Input<never>);
+      return this.asking('search_sessions', { path: 'sessions/search', json }, SessionSearchResponse);
+    });
   }
 
-  assignSessionProject(sessionId: string, projectId: string): TinkerFuture<void> {
+  assignSessionProject(sessionId: string, projectId: string, options: CallOptions = {}): TinkerFuture<void> {
     const json = AssignProjectRequest.encode({ projectId });
     const path = `${sessionPath(sessionId)}/project`;
-    return this.tell('assign_session_project', () => ({ method: 'PUT', path, json }));
+    return this.tell('assign_session_project', () => ({ method: 'PUT', path, json }), options);
   }
 
   /** The address of a session's trace; the service may take a while to build it. */
-  exportSessionTrace(sessionId: string): TinkerFuture<string> {
+  exportSessionTrace(sessionId: string, options: CallOptions = {}): TinkerFuture<string> {
     const poll = (): Observable<string | undefined> =>
       this.asking(
         'export_session_trace',
@@ -223,7 +260,7 @@ export class RestClient extends RestCaller {
           return of(status === 'ready' ? url : undefined);
         }),
       );
-    return this.start(() =>
+    return this.start(options, () =>
       defer(poll).pipe(
         repeat({ delay: () => timer(TRACE_POLL_MS, this.connection.scheduler) }),
         concatMap((url) => (url === undefined ? [] : [url])),
@@ -232,13 +269,14 @@ export class RestClient extends RestCaller {
     );
   }
 
-  getSampler(samplerId: string): TinkerFuture<GetSamplerResponse> {
-    return this.ask('get_sampler', { method: 'GET', path: `samplers/${segments(samplerId)}` }, GetSamplerResponse);
+  getSampler(samplerId: string, options: CallOptions = {}): TinkerFuture<GetSamplerResponse> {
+    const path = `samplers/${segments(samplerId)}`;
+    return this.ask('get_sampler', { method: 'GET', path }, GetSamplerResponse, options);
   }
 
   /** Who the credential belongs to, where the service works with JWTs. */
-  whoami(): TinkerFuture<Identity> {
-    return this.start(() =>
+  whoami(options: CallOptions = {}): TinkerFuture<Identity> {
+    return this.start(options, () =>
       this.connection.token().pipe(
         map((token) => {
           const claims = token.startsWith('eyJ') ? jwtClaims(token) : undefined;
@@ -255,7 +293,8 @@ export class RestClient extends RestCaller {
     );
   }
 
-  #trainingRun(sdkMethod: string, trainingRunId: string, accessScope: AccessScope): Observable<TrainingRun> {
+  #trainingRun(sdkMethod: string, trainingRunId: string, options: AccessOptions): Observable<TrainingRun> {
+    const { accessScope = 'owned' } = options;
     return this.asking(
       sdkMethod,
       { method: 'GET', path: withQuery(runPath(trainingRunId), { access_scope: accessScope }) },
@@ -268,13 +307,15 @@ export class RestClient extends RestCaller {
     method: 'POST' | 'PUT' | 'DELETE',
     path: string,
     suffix: string,
+    options: CallOptions,
     json?: () => unknown,
   ): TinkerFuture<void> {
-    return this.tell(sdkMethod, () => ({
+    const call = (): Omit<Call, 'lane'> => ({
       method,
       path: `${checkpointPath(path)}${suffix}`,
       ...(json === undefined ? {} : { json: json() }),
-    }));
+    });
+    return this.tell(sdkMethod, call, options);
   }
 }
 

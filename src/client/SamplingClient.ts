@@ -14,6 +14,7 @@ import {
 import type { Renderer } from '../chat/renderers/Renderer.js';
 import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
 import { Budget } from './connection/Budget.js';
+import type { CallOptions } from './CallOptions.js';
 import { rendererOf, tokenizerOf } from './chat.js';
 import { APIResponseValidationError } from './errors.js';
 import type { WorkKind } from './events.js';
@@ -39,6 +40,11 @@ export interface SamplingClientOptions {
   readonly retry?: SamplingRetryOptions;
   /** Has the service keep what stable_reinforce needs of each sequence. Default false. */
   readonly recordStabilityInfo?: boolean;
+}
+
+export interface ComputeLogprobsOptions extends CallOptions {
+  /** Score only the last n prompt tokens. Default: all of them. */
+  readonly lastN?: number;
 }
 
 export interface FromHandleOptions {
@@ -138,12 +144,13 @@ export class SamplingClient {
 
   /** Samples `numSamples` continuations of the prompt. */
   sample(options: SampleOptions): TinkerFuture<SampleResponse> {
-    return this.#lifecycle.start((progress) => this.#sample(options, progress), this.#kind);
+    return this.#lifecycle.start((progress) => this.#sample(options, progress), this.#kind, options);
   }
 
   /** The log probability of every prompt token; NaN where there is none, as for the first. */
-  computeLogprobs(prompt: ModelInput, { lastN }: { readonly lastN?: number } = {}): TinkerFuture<Float32Array> {
-    const options: SampleOptions = {
+  computeLogprobs(prompt: ModelInput, options: ComputeLogprobsOptions = {}): TinkerFuture<Float32Array> {
+    const { lastN } = options;
+    const asked: SampleOptions = {
       prompt,
       samplingParams: { maxTokens: 1 },
       includePromptLogprobs: true,
@@ -151,7 +158,7 @@ export class SamplingClient {
     };
     return this.#lifecycle.start(
       (progress) =>
-        this.#sample(options, progress).pipe(
+        this.#sample(asked, progress).pipe(
           map(({ promptLogprobs }) => {
             if (promptLogprobs === undefined)
               throw new APIResponseValidationError('the service returned no prompt logprobs');
@@ -159,24 +166,26 @@ export class SamplingClient {
           }),
         ),
       this.#kind,
+      options,
     );
   }
 
   /** The name of the model this sampler is based on. */
-  getBaseModel(): TinkerFuture<string> {
-    return this.#lifecycle.start(() => this.#baseModel());
+  getBaseModel(options: CallOptions = {}): TinkerFuture<string> {
+    return this.#lifecycle.start(() => this.#baseModel(), undefined, options);
   }
 
   /** The tokenizer of the model this sampler is based on. */
-  getTokenizer(): TinkerFuture<Tokenizer> {
-    return this.#lifecycle.start(() => this.#baseModel().pipe(concatMap((model) => tokenizerOf(model))));
+  getTokenizer(options: CallOptions = {}): TinkerFuture<Tokenizer> {
+    const tokenizer = (): Observable<Tokenizer> => this.#baseModel().pipe(concatMap((model) => tokenizerOf(model)));
+    return this.#lifecycle.start(tokenizer, undefined, options);
   }
 
   /** The renderer recommended for this model, or another one by name, over its tokenizer. */
-  getRenderer(name?: string): TinkerFuture<Renderer> {
-    return this.#lifecycle.start(() =>
-      this.#baseModel().pipe(concatMap((model) => rendererOf(model, undefined, name))),
-    );
+  getRenderer(name?: string, options: CallOptions = {}): TinkerFuture<Renderer> {
+    const renderer = (): Observable<Renderer> =>
+      this.#baseModel().pipe(concatMap((model) => rendererOf(model, undefined, name)));
+    return this.#lifecycle.start(renderer, undefined, options);
   }
 
   #baseModel(): Observable<string> {

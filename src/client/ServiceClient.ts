@@ -16,7 +16,8 @@ import type { UndiciTransport } from '../transport/undiciTransport.js';
 import { GetServerCapabilitiesResponse, type FinishStatus } from '../wire/session.js';
 import { parseTinkerPath } from '../wire/tinkerPath.js';
 import { connect, type ConnectOptions } from './connection/connect.js';
-import type { Connection } from './connection/Connection.js';
+import type { Call, Connection } from './connection/Connection.js';
+import type { CallOptions } from './CallOptions.js';
 import { sessionConsoleUrl, sessionsConsoleUrl } from './rest/consoleUrls.js';
 import { CustomLosses, checkCustomLoss, type CustomLossDefinition, type LossHandle } from './training/customLoss.js';
 import type { TinkerEvent } from './events.js';
@@ -82,7 +83,7 @@ export class ServiceClient {
     this.#options = options;
     this.#connection = connection;
     this.#sockets = sockets;
-    this.#lifecycle = new Lifecycle(connection.events);
+    this.#lifecycle = new Lifecycle(connection.events, connection.scheduler);
     this.#session = new Session(connection, {
       tags: options.tags ?? environmentTags(),
       userMetadata: options.userMetadata ?? {},
@@ -117,13 +118,9 @@ export class ServiceClient {
   }
 
   /** Which models the service has. Opens no session. */
-  getServerCapabilities(): TinkerFuture<GetServerCapabilitiesResponse> {
-    return this.#lifecycle.start(() =>
-      this.#connection.call(
-        { method: 'GET', path: 'get_server_capabilities', lane: 'rest' },
-        GetServerCapabilitiesResponse,
-      ),
-    );
+  getServerCapabilities(options: CallOptions = {}): TinkerFuture<GetServerCapabilitiesResponse> {
+    const call: Call = { method: 'GET', path: 'get_server_capabilities', lane: 'rest' };
+    return this.#lifecycle.start(() => this.#connection.call(call, GetServerCapabilitiesResponse), undefined, options);
   }
 
   /** Checkpoints, runs and sessions over this client's connection. Opens no session. */
@@ -134,10 +131,11 @@ export class ServiceClient {
   /** A new LoRA model to train. */
   createLoraTrainingClient(options: CreateLoraTrainingClientOptions): TinkerFuture<TrainingClient> {
     const modelSeqId = this.#models.nextSeqId();
-    return this.#lifecycle.start((progress) => this.#models.create(this.#open(), modelSeqId, options, progress), {
-      requestType: 'CreateModel',
-      target: options.baseModel,
-    });
+    return this.#lifecycle.start(
+      (progress) => this.#models.create(this.#open(), modelSeqId, options, progress),
+      { requestType: 'CreateModel', target: options.baseModel },
+      options,
+    );
   }
 
   /** A new model with saved weights and a fresh optimizer. */
@@ -154,17 +152,19 @@ export class ServiceClient {
   }
 
   /** Samples from a base model or from saved weights. */
-  createSamplingClient(options: SamplerSource & SamplingClientOptions): TinkerFuture<SamplingClient> {
+  createSamplingClient(options: SamplerSource & SamplingClientOptions & CallOptions): TinkerFuture<SamplingClient> {
     const { baseModel, modelPath, ...rest } = options;
-    return this.#lifecycle.start(() => {
+    const work = (): Observable<SamplingClient> => {
       const source = withoutUndefined({ baseModel, modelPath });
       checkSource(source);
       return this.#open().pipe(concatMap(({ samplers }) => samplers.create(source, rest)));
-    });
+    };
+    return this.#lifecycle.start(work, undefined, options);
   }
 
   /** Uploads a loss as a graph, to be run by the server. A session takes each loss once. */
-  createCustomLoss({ name, inputs, graph }: CustomLossDefinition): TinkerFuture<LossHandle> {
+  createCustomLoss(definition: CustomLossDefinition & CallOptions): TinkerFuture<LossHandle> {
+    const { name, inputs, graph } = definition;
     return this.#lifecycle.start(
       (progress) => {
         checkCustomLoss(name, inputs, graph);
@@ -173,6 +173,7 @@ export class ServiceClient {
         );
       },
       { requestType: 'CreateCustomLoss', target: name },
+      definition,
     );
   }
 
@@ -191,7 +192,7 @@ export class ServiceClient {
    */
   close({ status = 'success', detail }: CloseOptions = {}): TinkerFuture<void> {
     if (this.#closing !== undefined) return this.#closing;
-    const closing = new Lifecycle(this.#connection.events).start<void>(() =>
+    const closing = new Lifecycle(this.#connection.events, this.#connection.scheduler).start<void>(() =>
       concat(this.#lifecycle.whenIdle().pipe(ignoreElements()), this.#end(status, detail)),
     );
     this.#lifecycle.close();
@@ -220,6 +221,7 @@ export class ServiceClient {
         return this.#models.fromState(this.#open(), modelSeqId, state, options, progress);
       },
       { requestType: 'LoadWeights', target: state.path },
+      options,
     );
   }
 

@@ -83,9 +83,14 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
    * server where it can be; training work that was sent still runs and is billed. After the result this does nothing.
    */
   cancel(): void {
+    this.abandon(new CancelledError('the caller cancelled this request', { requestId: this.#requestId }));
+  }
+
+  /** @internal Ends the work as `cancel` does, for another reason. */
+  abandon(reason: TinkerError): void {
     if (this.#work.closed) return;
     this.#work.unsubscribe();
-    this.#fail(new CancelledError('the caller cancelled this request', { requestId: this.#requestId }));
+    this.#fail(reason);
   }
 
   then<B = A, C = never>(

@@ -26,6 +26,7 @@ import {
   SaveWeightsRequest,
   SaveWeightsResponse,
 } from '../wire/weights.js';
+import { withoutCallOptions, type CallOptions } from './CallOptions.js';
 import { rendererOf, tokenizerOf } from './chat.js';
 import { trainingRunConsoleUrl } from './rest/consoleUrls.js';
 import { checkLossInputs, type CustomLossFn, type LossHandle } from './training/customLoss.js';
@@ -42,10 +43,10 @@ import type { OpenSession } from './session/Session.js';
 import type { FutureProgress, TinkerFuture } from './TinkerFuture.js';
 import { checkLoss, checkName, chosenOptimizer, prepareData } from './training/trainingInput.js';
 
-export interface LossOptions {
+export interface LossOptions extends CallOptions {
   readonly lossFnConfig?: LossFnConfig;
 }
-export interface SaveOptions {
+export interface SaveOptions extends CallOptions {
   /** Seconds until the checkpoint expires, from an hour to ten years. Default: never. */
   readonly ttlSeconds?: number;
   readonly userMetadata?: Readonly<Record<string, string>>;
@@ -54,12 +55,12 @@ export interface SaveStateOptions extends SaveOptions {
   /** Replaces a checkpoint of this name. Default false: the name must be new. */
   readonly overwrite?: boolean;
 }
-export interface SaveExternalOptions {
+export interface SaveExternalOptions extends CallOptions {
   readonly ttlSeconds?: number;
   /** At most ten age recipients; every exported file is then encrypted to them. */
   readonly ageEncryptionRecipients?: readonly string[];
 }
-export interface LoadOptions {
+export interface LoadOptions extends CallOptions {
   /** A token of the owner, to load weights of somebody else. */
   readonly weightsAccessToken?: string;
 }
@@ -112,8 +113,12 @@ export class TrainingClient {
    * The function's turn lasts from forward to backward, so that an `optimStep` called after it lands after it. If it
    * throws, the turn ends, the future fails with a CustomLossError, and later calls run.
    */
-  forwardBackwardCustom(data: readonly Datum[], loss: CustomLossFn | LossHandle): TinkerFuture<ForwardBackwardOutput> {
-    return this.#lifecycle.start((progress) => {
+  forwardBackwardCustom(
+    data: readonly Datum[],
+    loss: CustomLossFn | LossHandle,
+    options: CallOptions = {},
+  ): TinkerFuture<ForwardBackwardOutput> {
+    const work = (progress: FutureProgress): Observable<ForwardBackwardOutput> => {
       const prepared = prepareData(data);
       if (typeof loss === 'function') return this.#turns.customPass(prepared, loss, progress);
       if (loss.sessionId !== this.#session.id) {
@@ -123,12 +128,13 @@ export class TrainingClient {
       const lossFnConfig = { loss_id: loss.lossId };
       const pass: Pass = { requestType: 'ForwardBackward', data: prepared, lossFn: 'custom', lossFnConfig };
       return this.#turns.pass(pass, progress);
-    }, this.#kind('ForwardBackward'));
+    };
+    return this.#lifecycle.start(work, this.#kind('ForwardBackward'), options);
   }
 
   /** Applies the gradients. Without parameters: Adam with the protocol's defaults. */
-  optimStep(params: AdamParams | OptimizerParams = {}): TinkerFuture<OptimStepResponse> {
-    return this.#operation({
+  optimStep(params: AdamParams | OptimizerParams = {}, options: CallOptions = {}): TinkerFuture<OptimStepResponse> {
+    return this.#operation(options, {
       requestType: 'OptimStep',
       path: 'optim_step',
       json: () => prepare(OptimStepRequest, { ...chosenOptimizer(params), modelId: this.modelId }),
@@ -140,25 +146,27 @@ export class TrainingClient {
 
   /** Saves weights and optimizer state, to be resumed from. */
   saveState(name: string, options: SaveStateOptions = {}): TinkerFuture<SavedWeights> {
-    return this.#save('SaveWeights', 'save_weights', SaveWeightsResponse, () =>
-      prepare(SaveWeightsRequest, withoutUndefined({ modelId: this.modelId, path: checkName(name), ...options })),
+    const rest = withoutCallOptions(options);
+    return this.#save(options, 'SaveWeights', 'save_weights', SaveWeightsResponse, () =>
+      prepare(SaveWeightsRequest, withoutUndefined({ modelId: this.modelId, path: checkName(name), ...rest })),
     );
   }
 
   /** Saves weights to sample from. */
   saveWeightsForSampler(name: string, options: SaveOptions = {}): TinkerFuture<SavedWeights> {
-    return this.#save('SaveWeightsForSampler', 'save_weights_for_sampler', SaveWeightsForSamplerResponse, () =>
+    const rest = withoutCallOptions(options);
+    return this.#save(options, 'SaveWeightsForSampler', 'save_weights_for_sampler', SaveWeightsForSamplerResponse, () =>
       prepare(
         SaveWeightsForSamplerRequest,
-        withoutUndefined({ modelId: this.modelId, path: checkName(name), ...options }),
+        withoutUndefined({ modelId: this.modelId, path: checkName(name), ...rest }),
       ),
     );
   }
 
   /** Saves weights in Hugging Face layout, to be downloaded. */
   saveWeightsExternal(name: string, options: SaveExternalOptions = {}): TinkerFuture<SavedWeights> {
-    const { ageEncryptionRecipients, ...rest } = options;
-    return this.#save('SaveWeightsExternal', 'save_weights_external', SaveWeightsExternalResponse, () =>
+    const { ageEncryptionRecipients, ...rest } = withoutCallOptions(options);
+    return this.#save(options, 'SaveWeightsExternal', 'save_weights_external', SaveWeightsExternalResponse, () =>
       prepare(
         SaveWeightsExternalRequest,
         withoutUndefined({
@@ -172,8 +180,9 @@ export class TrainingClient {
   }
 
   /** A sampling client over the weights as they are at this turn; they are kept as long as the session lives. */
-  saveWeightsAndGetSamplingClient(options: SamplingClientOptions = {}): TinkerFuture<SamplingClient> {
+  saveWeightsAndGetSamplingClient(options: SamplingClientOptions & CallOptions = {}): TinkerFuture<SamplingClient> {
     return this.#operation(
+      options,
       {
         requestType: 'SaveWeightsForSampler',
         path: 'save_weights_for_sampler',
@@ -191,12 +200,16 @@ export class TrainingClient {
 
   /** @deprecated Make a new client with `createTrainingClientFromState` instead. */
   loadState(path: string, options: LoadOptions = {}): TinkerFuture<LoadWeightsResponse> {
-    return this.#lifecycle.start((progress) => this.loading(path, false, options, progress), this.#kind('LoadWeights'));
+    const load = (progress: FutureProgress): Observable<LoadWeightsResponse> =>
+      this.loading(path, false, options, progress);
+    return this.#lifecycle.start(load, this.#kind('LoadWeights'), options);
   }
 
   /** @deprecated Make a new client with `createTrainingClientFromStateWithOptimizer` instead. */
   loadStateWithOptimizer(path: string, options: LoadOptions = {}): TinkerFuture<LoadWeightsResponse> {
-    return this.#lifecycle.start((progress) => this.loading(path, true, options, progress), this.#kind('LoadWeights'));
+    const load = (progress: FutureProgress): Observable<LoadWeightsResponse> =>
+      this.loading(path, true, options, progress);
+    return this.#lifecycle.start(load, this.#kind('LoadWeights'), options);
   }
 
   /** @internal Loads a saved state in turn, as part of a future's work. */
@@ -213,7 +226,12 @@ export class TrainingClient {
       json: () =>
         prepare(
           LoadWeightsRequest,
-          withoutUndefined({ modelId: this.modelId, path: parseTinkerPath(path).path, optimizer, ...options }),
+          withoutUndefined({
+            modelId: this.modelId,
+            path: parseTinkerPath(path).path,
+            optimizer,
+            ...withoutCallOptions(options),
+          }),
         ),
       format: { json: LoadWeightsResponse },
     };
@@ -221,27 +239,30 @@ export class TrainingClient {
   }
 
   /** What the service knows of this model: its base, its tokenizer, its rank. */
-  getInfo(): TinkerFuture<GetInfoResponse> {
-    return this.#lifecycle.start(() => this.#info());
+  getInfo(options: CallOptions = {}): TinkerFuture<GetInfoResponse> {
+    return this.#lifecycle.start(() => this.#info(), undefined, options);
   }
 
   /** The tokenizer of this model, as the service names it. */
-  getTokenizer(): TinkerFuture<Tokenizer> {
-    return this.#lifecycle.start(() =>
-      this.#info().pipe(concatMap((info) => tokenizerOf(modelName(info), info.modelData.tokenizerId))),
-    );
+  getTokenizer(options: CallOptions = {}): TinkerFuture<Tokenizer> {
+    const tokenizer = (): Observable<Tokenizer> =>
+      this.#info().pipe(concatMap((info) => tokenizerOf(modelName(info), info.modelData.tokenizerId)));
+    return this.#lifecycle.start(tokenizer, undefined, options);
   }
 
   /** The renderer recommended for this model, or another one by name, over its tokenizer. */
-  getRenderer(name?: string): TinkerFuture<Renderer> {
-    return this.#lifecycle.start(() =>
-      this.#info().pipe(concatMap((info) => rendererOf(modelName(info), info.modelData.tokenizerId, name))),
-    );
+  getRenderer(name?: string, options: CallOptions = {}): TinkerFuture<Renderer> {
+    const renderer = (): Observable<Renderer> =>
+      this.#info().pipe(concatMap((info) => rendererOf(modelName(info), info.modelData.tokenizerId, name)));
+    return this.#lifecycle.start(renderer, undefined, options);
   }
 
   /** A sampling client over saved weights. */
-  createSamplingClient(modelPath: string, options: SamplingClientOptions = {}): TinkerFuture<SamplingClient> {
-    return this.#lifecycle.start(() => this.#samplers.create({ modelPath }, options));
+  createSamplingClient(
+    modelPath: string,
+    options: SamplingClientOptions & CallOptions = {},
+  ): TinkerFuture<SamplingClient> {
+    return this.#lifecycle.start(() => this.#samplers.create({ modelPath }, options), undefined, options);
   }
 
   #info(): Observable<GetInfoResponse> {
@@ -265,21 +286,24 @@ export class TrainingClient {
     lossFn: LossFnType,
     options: LossOptions,
   ): TinkerFuture<ForwardBackwardOutput> {
-    return this.#lifecycle.start((progress) => {
+    const work = (progress: FutureProgress): Observable<ForwardBackwardOutput> => {
       const prepared = prepareData(data);
       checkLoss(lossFn, options.lossFnConfig);
       const lossFnConfig = options.lossFnConfig && { ...options.lossFnConfig };
       return this.#turns.pass(withoutUndefined({ requestType, data: prepared, lossFn, lossFnConfig }), progress);
-    }, this.#kind(requestType));
+    };
+    return this.#lifecycle.start(work, this.#kind(requestType), options);
   }
 
   #save<A extends { readonly path?: string }>(
+    call: CallOptions,
     requestType: RequestType,
     path: string,
     codec: t.Type<A, unknown>,
     json: () => Json,
   ): TinkerFuture<SavedWeights> {
     return this.#operation(
+      call,
       {
         requestType,
         path,
@@ -299,12 +323,14 @@ export class TrainingClient {
 
   /** One request, one turn, one result. The request is checked at the call; its number is taken when it is sent. */
   #operation<A, B = A>(
+    call: CallOptions,
     operation: Operation<A>,
     convert: (result: A) => B = (result) => result as unknown as B,
   ): TinkerFuture<B> {
     return this.#lifecycle.start(
       (progress) => this.#turns.operation(operation, progress).pipe(map(convert)),
       this.#kind(operation.requestType),
+      call,
     );
   }
 }

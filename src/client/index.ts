@@ -1,5 +1,11 @@
 export { isLeft, isRight, type Either } from 'fp-ts/lib/Either.js';
-export { AdminClient, type AuditLogOptions, type BillingUsageOptions } from './AdminClient.js';
+export {
+  AdminClient,
+  type AuditLogOptions,
+  type BillingUsageOptions,
+  type StorageUsageOptions,
+} from './AdminClient.js';
+export type { CallOptions } from './CallOptions.js';
 export { combineOutputs } from './training/combineOutputs.js';
 export { SDK_VERSION, type ConnectOptions } from './connection/connect.js';
 export type { CustomLossDefinition, CustomLossFn, CustomLossResult, LossHandle } from './training/customLoss.js';
@@ -8,15 +14,18 @@ export type { RequestType, TinkerEvent, TinkerEventType, WorkKind } from './even
 export { describe as describeEvent, logTo, type LogLevel } from './session/log.js';
 export {
   RestClient,
+  type AccessOptions,
   type AccessScope,
   type CopyWeightsOptions,
   type Identity,
+  type ListSessionsOptions,
   type ListTrainingRunsOptions,
   type PageOptions,
   type SessionSearch,
 } from './RestClient.js';
 export {
   SamplingClient,
+  type ComputeLogprobsOptions,
   type FromHandleOptions,
   type SampleOptions,
   type SamplingClientOptions,

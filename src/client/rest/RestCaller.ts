@@ -1,5 +1,6 @@
 import type * as t from 'io-ts';
 import { concat, concatMap, defer, from, ignoreElements, map, of, type Observable } from 'rxjs';
+import type { CallOptions } from '../CallOptions.js';
 import { connect, type ConnectOptions } from '../connection/connect.js';
 import type { Call, Connection } from '../connection/Connection.js';
 import { Lifecycle } from '../session/Lifecycle.js';
@@ -20,7 +21,7 @@ export abstract class RestCaller {
     } else {
       const { connection, sockets } = connect(options);
       this.#connection = connection;
-      this.#lifecycle = new Lifecycle(connection.events);
+      this.#lifecycle = new Lifecycle(connection.events, connection.scheduler);
       this.#sockets = sockets;
     }
   }
@@ -32,7 +33,7 @@ export abstract class RestCaller {
   /** Waits for what is in flight and closes the connections; of a service's own client it closes nothing. */
   close(): TinkerFuture<void> {
     const sockets = this.#sockets;
-    const closing = new Lifecycle(this.#connection.events).start<void>(() =>
+    const closing = new Lifecycle(this.#connection.events, this.#connection.scheduler).start<void>(() =>
       sockets === undefined
         ? of(undefined)
         : concat(
@@ -57,8 +58,13 @@ export abstract class RestCaller {
   }
 
   /** A call that answers JSON. `sdkMethod` is the Python name of the method, which the service keeps count of. */
-  protected ask<A>(sdkMethod: string, call: Omit<Call, 'lane'>, codec: t.Type<A, unknown>): TinkerFuture<A> {
-    return this.start(() => this.asking(sdkMethod, call, codec));
+  protected ask<A>(
+    sdkMethod: string,
+    call: Omit<Call, 'lane'>,
+    codec: t.Type<A, unknown>,
+    options: CallOptions,
+  ): TinkerFuture<A> {
+    return this.start(options, () => this.asking(sdkMethod, call, codec));
   }
 
   /** The same as part of a future's work: a future within a future could not be cancelled, and would fail twice. */
@@ -67,8 +73,8 @@ export abstract class RestCaller {
   }
 
   /** A call whose answer says nothing but that it was done. */
-  protected tell(sdkMethod: string, call: () => Omit<Call, 'lane'>): TinkerFuture<void> {
-    return this.start(() => {
+  protected tell(sdkMethod: string, call: () => Omit<Call, 'lane'>, options: CallOptions): TinkerFuture<void> {
+    return this.start(options, () => {
       const named = this.#named(sdkMethod, call());
       return this.#connection.ready().pipe(
         concatMap(() => this.#connection.send(named)),
@@ -77,8 +83,8 @@ export abstract class RestCaller {
     });
   }
 
-  protected start<A>(work: () => Observable<A>): TinkerFuture<A> {
-    return this.#lifecycle.start(work);
+  protected start<A>(options: CallOptions, work: () => Observable<A>): TinkerFuture<A> {
+    return this.#lifecycle.start(work, undefined, options);
   }
 
   #named(sdkMethod: string, call: Omit<Call, 'lane'>): Call {

@@ -4,9 +4,10 @@ import { SampleRequestWithoutPrompt, type SamplingParams } from '../../wire/samp
 import { TensorData, type TensorInput } from '../../wire/tensor.js';
 import { ValidationError } from '../../wire/tinkerError.js';
 import { tokenText } from '../../wire/tokenText.js';
+import { withoutCallOptions, type CallOptions } from '../CallOptions.js';
 import { prepare } from '../connection/prepare.js';
 
-export interface SampleOptions {
+export interface SampleOptions extends CallOptions {
   readonly prompt: ModelInput;
   /** Default 1. */
   readonly numSamples?: number;
@@ -49,6 +50,8 @@ const KNOWN: ReadonlySet<string> = new Set([
   'topkPromptLogprobs',
   'topkSampleLogprobs',
   'promptAltTokensK',
+  'signal',
+  'timeoutMs',
 ]);
 const MOST_REMEMBERED = 64;
 
@@ -134,7 +137,7 @@ function checkedBody(options: SampleOptions, samplingSessionId: string, recordSt
     targetPromptLogprobs,
     promptLogprobsLastN,
     ...rest
-  } = options;
+  } = withoutCallOptions(options);
   const length = promptLength(prompt);
   if (promptLogprobsLastN !== undefined) {
     if (!includePromptLogprobs) throw new ValidationError('promptLogprobsLastN needs includePromptLogprobs');

@@ -114,7 +114,7 @@ function open(
     cancels.next(requestId),
   );
   cancelOnServer(session, cancels).subscribe();
-  return { session, lifecycle: new Lifecycle(connection.events), sockets, users: 0 };
+  return { session, lifecycle: new Lifecycle(connection.events, connection.scheduler), sockets, users: 0 };
 }
 
 function parseHandle(handle: string): t.TypeOf<typeof SamplerHandle> {

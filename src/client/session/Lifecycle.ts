@@ -1,5 +1,6 @@
-import { Subject, defer, of, take, type Observable } from 'rxjs';
+import { Subject, defer, of, take, type Observable, type SchedulerLike, type Subscription } from 'rxjs';
 import { isTinkerError, type TinkerError } from '../../wire/tinkerError.js';
+import { bind, checkCallOptions, type CallOptions } from '../CallOptions.js';
 import { ClosedError } from '../errors.js';
 import type { EventBus, WorkKind } from '../events.js';
 import { TinkerFuture, type FutureProgress } from '../TinkerFuture.js';
@@ -18,30 +19,43 @@ export class Lifecycle {
   readonly #idle = new Subject<void>();
   #closed = false;
 
-  constructor(readonly events: EventBus) {}
+  constructor(
+    readonly events: EventBus,
+    readonly scheduler: SchedulerLike,
+  ) {}
 
   get closed(): boolean {
     return this.#closed;
   }
 
-  /** Starts work as a future, and remembers of which kind it is. Every failure is an event, also one that nobody reads. */
-  start<A>(work: (progress: FutureProgress) => Observable<A>, kind?: WorkKind): TinkerFuture<A> {
+  /** Starts work as a future, and remembers of which kind it is. Of the options only those of every call are read. Every failure is an event, also one that nobody reads. */
+  start<A>(
+    work: (progress: FutureProgress) => Observable<A>,
+    kind?: WorkKind,
+    call: CallOptions = {},
+  ): TinkerFuture<A> {
     // The work may end before there is a future at all.
     let over = false;
+    let bound: Subscription | undefined;
     const started: Started = { future: undefined, kind, sinceMs: this.events.now() };
     const future = new TinkerFuture<A>(
       (progress) => {
         if (this.#closed) throw new ClosedError('the client is closed');
+        checkCallOptions(call);
         return work(progress);
       },
       (error) => {
         over = true;
+        bound?.unsubscribe();
         if (started.future !== undefined) this.#end(started);
         if (isTinkerError(error)) this.#sayFailed(error, started);
       },
     );
     started.future = future;
-    if (!over) this.#active.add(started);
+    if (!over) {
+      this.#active.add(started);
+      if (call.signal !== undefined || call.timeoutMs !== undefined) bound = bind(future, call, this.scheduler);
+    }
     return future;
   }
 

@@ -4,6 +4,7 @@ import type { Json } from '../../wire/record.js';
 import { ValidationError } from '../../wire/tinkerError.js';
 import { CreateModelRequest, CreateModelResponse } from '../../wire/training.js';
 import { LoadWeightsRequest, LoadWeightsResponse, type WeightsInfoResponse } from '../../wire/weights.js';
+import { withoutCallOptions, type CallOptions } from '../CallOptions.js';
 import type { Lifecycle } from '../session/Lifecycle.js';
 import { withoutUndefined, prepare } from '../connection/prepare.js';
 import type { RestClient } from '../RestClient.js';
@@ -13,7 +14,7 @@ import { submitWork } from '../results/submitWork.js';
 import type { FutureProgress } from '../TinkerFuture.js';
 import { TrainingClient } from '../TrainingClient.js';
 
-export interface CreateLoraTrainingClientOptions {
+export interface CreateLoraTrainingClientOptions extends CallOptions {
   readonly baseModel: string;
   /** Default 32. */
   readonly rank?: number;
@@ -26,7 +27,7 @@ export interface CreateLoraTrainingClientOptions {
   readonly optimizer?: OptimizerConfig;
   readonly userMetadata?: Readonly<Record<string, string>>;
 }
-export interface FromStateOptions {
+export interface FromStateOptions extends CallOptions {
   /** Default: the base model the weights were trained on. */
   readonly baseModel?: string;
   readonly userMetadata?: Readonly<Record<string, string>>;
@@ -113,7 +114,7 @@ export class TrainingModels {
     options: FromStateOptions,
     progress: FutureProgress,
   ): Observable<TrainingClient> {
-    const { optimizer: optimizerConfig, ...rest } = options;
+    const { optimizer: optimizerConfig, ...rest } = withoutCallOptions(options);
     const modelId = `${session.id}:train:${modelSeqId}`;
     const json = prepare(
       LoadWeightsRequest,
