@@ -10,6 +10,7 @@ import {
   evaluateEvery,
   interleave,
   keepGate,
+  markBatches,
   mergeMapWeighted,
   reduceMetrics,
   repeatEpochs,
@@ -34,7 +35,6 @@ const letters = (label) => ({ label: (values) => values.map(label ?? String).joi
 /** Batches that can be told apart: `a` has one token, `b` two. */
 const batches = { a: [datum(1)], b: [datum(2)], c: [datum(3)], d: [datum(4)] };
 const letterOf = (data) => 'abcd'[data[0].modelInput.length - 1];
-const marked = { label: ({ data, marks }) => letterOf(data) + (marks.length > 0 ? '★' : '') };
 const bare = { label: letterOf };
 
 /** The fake trainer of the marble tests, with a row for each pass and each save. */
@@ -119,7 +119,6 @@ export const pictures = [
     layout: [
       rows('source'),
       call('checkpointEvery({ steps: 2 })'),
-      rows('marked'),
       call('train(trainer, { loss })'),
       rows('service'),
       rows('result'),
@@ -128,7 +127,6 @@ export const pictures = [
       cold('(abcd|)', batches).pipe(
         watch('source', bare),
         checkpointEvery({ steps: 2 }),
-        watch('marked', marked),
         train(trainerOn(watch), TRAIN),
         watch('result', stepLabel),
       ),
@@ -138,7 +136,6 @@ export const pictures = [
     layout: [
       rows('source'),
       call('evaluateEvery({ steps: 2, evaluate })'),
-      rows('marked'),
       call('train(trainer, { loss })'),
       rows('service'),
       rows('evaluate'),
@@ -153,7 +150,6 @@ export const pictures = [
       return cold('(abcd|)', batches).pipe(
         watch('source', bare),
         evaluateEvery({ steps: 2, evaluate }),
-        watch('marked', marked),
         train(trainerOn(watch), TRAIN),
         watch('result', {
           label: ({ index, evaluations = [] }) =>
@@ -161,6 +157,25 @@ export const pictures = [
         }),
       );
     },
+  },
+  {
+    name: 'markBatches',
+    layout: [
+      rows('source'),
+      call("markBatches((trainer, { steps }) => { if (steps === 2) trainer.saveState('two'); })"),
+      call('train(trainer, { loss })'),
+      rows('service'),
+      rows('result'),
+    ],
+    stream: ({ cold, watch }) =>
+      cold('(abcd|)', batches).pipe(
+        watch('source', bare),
+        markBatches((trainer, { steps, start }) => {
+          if (steps === 2) start(trainer.saveState('two', {}));
+        }),
+        train(trainerOn(watch), TRAIN),
+        watch('result', stepLabel),
+      ),
   },
   {
     name: 'continueFrom',

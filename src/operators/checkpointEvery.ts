@@ -1,17 +1,13 @@
-import { concat, defer, from, ignoreElements, map, type ObservableInput, type OperatorFunction } from 'rxjs';
+import { concat, defer, from, ignoreElements, map, type Observable, type ObservableInput } from 'rxjs';
+import { planCheckpoints } from './internal/checkpointMark.js';
 import { markLast } from './internal/markLast.js';
-import {
-  type Checkpoint,
-  type CheckpointMark,
-  type MarkedBatch,
-  numberBatches,
-  type TrainingBatch,
-} from './trainingBatch.js';
+import type { Saves } from './Trainable.js';
+import { type Checkpoint, type MarkOperator, numberBatches, type TrainingBatch } from './trainingBatch.js';
 
 export interface CheckpointEveryOptions {
-  /** A checkpoint after every so many batches: an integer ≥ 1. */
+  /** A checkpoint after every so many steps: an integer ≥ 1. */
   readonly steps: number;
-  /** Of these, one is kept for good after every so many batches: a multiple of `steps`. Default: all are, unless `ttlSeconds` or `keepLast` is given. */
+  /** Of these, one is kept for good after every so many steps: a multiple of `steps`. Default: all are, unless `ttlSeconds` or `keepLast` is given. */
   readonly keepEvery?: number;
   /** When the service may drop those that are not kept: 3600 s to ten years. Default: never. */
   readonly ttlSeconds?: number;
@@ -24,27 +20,27 @@ export interface CheckpointEveryOptions {
   /** The name, given how many steps are in it. Default: `step-000020`. */
   readonly name?: (steps: number) => string;
   /**
-   * Whether the last batch is marked too. Each batch is then held back until the next one comes, so not for data that
+   * Whether there is one after the last step too. Each batch is then held back until the next one comes, so not for data that
    * waits for the results of earlier steps. Default: no.
    */
   readonly atEnd?: boolean;
 }
 
 /**
- * Marks every so many batches: `train` saves a checkpoint right after the step of a marked batch.
+ * Marks batches: `train` saves a checkpoint right after every so many steps.
  *
  * ```
  * source    -a-b-c-d-|             steps 2
- * result    -a-B-c-D-|             B and D carry a mark
+ * result    -a-B-c-D-|             saved right after the steps of b and d
  * ```
  * Stands before {@link train}. The save takes its turn right after its step's optimizer step, without draining the
  * pipeline, so a checkpoint holds exactly the step its name says. The path comes out as `checkpoint` of that step.
- * Batches are counted by their position in the data; where `train` accumulates several into a step, a mark among them
- * is carried out after that step. Several marks on one step make one checkpoint. Errors and completion pass. Holds nothing, or one batch with `atEnd`.
+ * Steps are counted as `train` counts them, also where several batches make one and in a run that was resumed. Several
+ * checkpoints wanted after one step are one. Errors and completion pass. Holds nothing, or one batch with `atEnd`.
  *
  * @see metricsLog which records them, and resumeFrom
  */
-export function checkpointEvery<S = unknown>({
+export function checkpointEvery({
   steps,
   keepEvery,
   ttlSeconds,
@@ -53,7 +49,7 @@ export function checkpointEvery<S = unknown>({
   kind = 'state',
   name = (count) => `step-${String(count).padStart(6, '0')}`,
   atEnd = false,
-}: CheckpointEveryOptions): OperatorFunction<TrainingBatch<S>, MarkedBatch<S>> {
+}: CheckpointEveryOptions): MarkOperator<Saves> {
   if (!Number.isInteger(steps) || steps < 1) throw new RangeError(`steps must be an integer >= 1, got ${steps}`);
   if (keepEvery !== undefined && !(keepEvery >= steps && keepEvery % steps === 0)) {
     throw new RangeError(`keepEvery must be a multiple of steps (${steps}), got ${keepEvery}`);
@@ -61,7 +57,7 @@ export function checkpointEvery<S = unknown>({
   if (keepLast !== undefined && !(keepLast >= 1)) throw new RangeError(`keepLast must be >= 1, got ${keepLast}`);
   if (keepLast !== undefined && remove === undefined) throw new RangeError('keepLast needs remove');
   const rolling = ttlSeconds !== undefined || keepLast !== undefined;
-  return (source) =>
+  return <T>(source: Observable<TrainingBatch<T>>) =>
     defer(() => {
       const passing: Checkpoint[] = [];
       const afterwards = (checkpoint: Checkpoint) => {
@@ -72,22 +68,18 @@ export function checkpointEvery<S = unknown>({
           .filter((path) => path !== undefined);
         return concat(...paths.map((path) => from(remove!(path)))).pipe(ignoreElements());
       };
-      const mark = (batch: MarkedBatch<S>): MarkedBatch<S> => {
-        const kept = keepEvery === undefined ? !rolling : (batch.position + 1) % keepEvery === 0;
-        const made: CheckpointMark = {
-          type: 'checkpoint',
-          kind,
-          name,
-          kept,
-          ...(kept || ttlSeconds === undefined ? {} : { ttlSeconds }),
-          ...(kept || keepLast === undefined ? {} : { afterwards }),
-        };
-        return { ...batch, marks: [...batch.marks, made] };
-      };
-      const due = (batch: MarkedBatch<S>) => (batch.position + 1) % steps === 0;
-      const numbered = numberBatches(source);
-      return atEnd
-        ? numbered.pipe(markLast((batch, last) => (last || due(batch) ? mark(batch) : batch)))
-        : numbered.pipe(map((batch) => (due(batch) ? mark(batch) : batch)));
+      const marked = numberBatches(source).pipe(
+        map(
+          planCheckpoints({
+            due: (at) => at.steps % steps === 0 || (atEnd && at.last),
+            kind,
+            name,
+            kept: (at) => (keepEvery === undefined ? !rolling : at.steps % keepEvery === 0),
+            ttlSeconds,
+            afterwards: keepLast === undefined ? undefined : afterwards,
+          }),
+        ),
+      );
+      return atEnd ? marked.pipe(markLast<T & Saves>()) : marked;
     });
 }

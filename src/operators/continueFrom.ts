@@ -21,7 +21,7 @@ export function continueFrom({
   batches,
 }: {
   readonly batches: number;
-}): OperatorFunction<readonly Datum[], MarkedBatch<unknown>> {
+}): OperatorFunction<readonly Datum[], MarkedBatch> {
   if (!Number.isInteger(batches) || batches < 0) {
     throw new RangeError(`batches must be an integer >= 0, got ${batches}`);
   }

@@ -3,10 +3,16 @@ export { batchByWeight, type BatchByWeightOptions } from './batchByWeight.js';
 export { checkpointEvery, type CheckpointEveryOptions } from './checkpointEvery.js';
 export { concatMapAhead, type ConcatMapAheadOptions } from './concatMapAhead.js';
 export { continueFrom } from './continueFrom.js';
-export { evaluateEvery, type EvaluateEveryOptions } from './evaluateEvery.js';
+export {
+  evaluateEvery,
+  type EvaluateEveryOptions,
+  type EvaluateSamplerOptions,
+  type ValidateOptions,
+} from './evaluateEvery.js';
 export { currentGate, Gate, withGate } from './gate.js';
 export { type Dataset, interleave, type InterleaveOptions } from './interleave.js';
 export { keepGate } from './keepGate.js';
+export { markBatches, type MarkBatchesOptions } from './markBatches.js';
 export { mergeMapWeighted, type MergeMapWeightedOptions } from './mergeMapWeighted.js';
 export { type MetricSummary, type Reduced, reduceMetrics, type ReduceMetricsOptions } from './reduceMetrics.js';
 export { repeatEpochs, type RepeatEpochsOptions } from './repeatEpochs.js';
@@ -19,14 +25,16 @@ export { type Evaluation, type Step } from './step.js';
 export { takeUntilIdle, type TakeUntilIdleOptions } from './takeUntilIdle.js';
 export { type SupervisedRenderer, toDatums, type ToDatumsOptions } from './toDatums.js';
 export { tokensPerSecond, type TokensPerSecondOptions } from './tokensPerSecond.js';
-export { train, type Trainable, type TrainOptions } from './train.js';
+export { train, type TrainOptions } from './train.js';
+export { type ForwardPasses, type Saves, type TakesSnapshots, type Trainable } from './Trainable.js';
 export {
   type Checkpoint,
-  type CheckpointMark,
-  type EvaluationMark,
-  type EvaluationPoint,
   type Mark,
   type MarkedBatch,
+  type MarkOperator,
+  type MarkPoint,
+  type MarkResult,
   numberBatches,
+  type StepAdditions,
   type TrainingBatch,
 } from './trainingBatch.js';

@@ -1,78 +1,77 @@
 import {
   bufferCount,
   concat,
-  concatMap,
   defer,
   finalize,
+  forkJoin,
   ignoreElements,
   map,
-  type Observable,
-  type ObservableInput,
   of,
   type OperatorFunction,
   type SchedulerLike,
   Subscription,
 } from 'rxjs';
 import type { CustomLossFn, LossHandle } from '../client/training/customLoss.js';
-import type { SamplingClient } from '../client/SamplingClient.js';
-import type { Datum } from '../wire/datum.js';
 import type { AdamParams, OptimizerParams } from '../wire/optimizer.js';
-import type { ForwardBackwardOutput, LossFnConfig, LossFnType } from '../wire/training.js';
+import type { LossFnConfig, LossFnType } from '../wire/training.js';
 import { concatMapAhead } from './concatMapAhead.js';
-import { carryEvaluations, type FinishedStep } from './internal/carryEvaluations.js';
-import { submitSteps } from './internal/submitSteps.js';
+import { currentGate, Gate } from './gate.js';
+import { carryEvaluations } from './internal/carryEvaluations.js';
+import { carryMarks } from './internal/carryMarks.js';
+import { submitSteps, type SubmittedStep } from './internal/submitSteps.js';
+import { underGate } from './internal/underGate.js';
 import { withCycles } from './internal/withCycles.js';
 import type { Schedule } from './schedules.js';
 import type { Step } from './step.js';
+import type { Trainable } from './Trainable.js';
 import { numberBatches, type TrainingBatch } from './trainingBatch.js';
-
-/** What `train` needs of a trainer. A `TrainingClient` is one; so is a fake in a test. */
-export interface Trainable<S = SamplingClient> {
-  forwardBackward(
-    data: readonly Datum[],
-    loss: LossFnType,
-    options?: { readonly lossFnConfig?: LossFnConfig },
-  ): ObservableInput<ForwardBackwardOutput>;
-  /** Needed for losses of one's own. */
-  forwardBackwardCustom?(
-    data: readonly Datum[],
-    loss: CustomLossFn | LossHandle,
-  ): ObservableInput<ForwardBackwardOutput>;
-  optimStep(
-    params: AdamParams | OptimizerParams,
-  ): ObservableInput<{ readonly metrics?: Readonly<Record<string, number>> | undefined }>;
-  /** Needed for `checkpointEvery`. */
-  saveState?(name: string, options: { readonly ttlSeconds?: number }): ObservableInput<{ readonly path: string }>;
-  saveWeightsForSampler?(
-    name: string,
-    options: { readonly ttlSeconds?: number },
-  ): ObservableInput<{ readonly path: string }>;
-  /** Needed for `evaluateEvery`. */
-  saveWeightsAndGetSamplingClient?(): ObservableInput<S>;
-}
 
 type Scheduled<P> = Omit<P, 'learningRate'> & { readonly learningRate?: number | Schedule };
 
-export interface TrainOptions {
+interface StepOptions {
   /** A loss of the service by name, a function in closed form, or the handle of an uploaded loss. */
   readonly loss: LossFnType | CustomLossFn | LossHandle;
   /** Numbers and texts the named loss takes. */
   readonly lossFnConfig?: LossFnConfig;
-  /** Adam's parameters; the learning rate may follow a schedule. Default: the service's, with a rate of 1e-4. */
-  readonly adam?: Scheduled<AdamParams>;
-  /** Another optimizer family, in place of `adam`; `type` is its name. */
-  readonly optimizer?: Scheduled<OptimizerParams>;
-  /** How many further steps are submitted before the result of one is there: an integer ≥ 0. Default 1. */
+  /** How many further steps are submitted before the result of one has arrived: an integer ≥ 0. Default 1. */
   readonly ahead?: number;
-  /** How many batches' gradients are added up for one optimizer step: an integer ≥ 1. Default 1. */
-  readonly accumulate?: number;
-  /** In how many parts a batch is trained on, each with an optimizer step of its own: an integer ≥ 1. Default 1. */
-  readonly substeps?: number;
+  /** How many saves and evaluations may be unfinished before training waits for them: an integer ≥ 1. Default 8. */
+  readonly pendingMarks?: number;
   /** Whether steps carry the tensors the loss gave for each datum. Default: no, they are large. */
   readonly keepOutputs?: boolean;
   /** For durations and expiry times. Default `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;
 }
+
+interface WithAdam {
+  /** Adam's parameters; the learning rate may follow a schedule. Default: the service's, with a rate of 1e-4. */
+  readonly adam?: Scheduled<AdamParams>;
+  readonly optimizer?: never;
+}
+
+interface WithOptimizer {
+  /** Another optimizer family, in place of `adam`; `type` is its name. */
+  readonly optimizer: Scheduled<OptimizerParams>;
+  readonly adam?: never;
+}
+
+interface Accumulating {
+  /** How many batches' gradients are added up for one optimizer step: an integer ≥ 1. Default 1. */
+  readonly accumulate?: number;
+  readonly substeps?: never;
+}
+
+interface InSubsteps {
+  /** In how many parts a batch is trained on, each with its own optimizer step: an integer ≥ 1. Default 1. */
+  readonly substeps: number;
+  readonly accumulate?: never;
+}
+
+/** `adam` or `optimizer`, `accumulate` or `substeps`: one of each pair. */
+export type TrainOptions = StepOptions & (WithAdam | WithOptimizer) & (Accumulating | InSubsteps);
+
+/** How many finished steps may wait behind one whose save is not finished. */
+const HELD_STEPS = 64;
 
 /**
  * Trains on batches, in order, with the next ones already submitted while one runs.
@@ -85,27 +84,27 @@ export interface TrainOptions {
  * d                 --------v|
  * result    ----s---t---u---(v|)
  * ```
- * For every batch, forward-backward and the optimizer step are submitted together, then whatever `checkpointEvery` and
- * `evaluateEvery` marked it with: a save takes its turn right after the optimizer step it belongs to, and later steps
- * do not wait for it. A step is emitted, in order, when its results and its checkpoint are there.
+ * For every batch, forward-backward and the optimizer step are submitted together, then whatever `checkpointEvery`,
+ * `evaluateEvery` and `markBatches` marked it with: a save takes its turn right after the optimizer step it belongs to,
+ * and later steps do not wait for it. A step is emitted, in order, when its results and its checkpoint have arrived.
  *
  * An error of the trainer comes out in its turn, and nothing new is submitted; an error of the source comes out after
- * the steps before it. Completes after the last step and the last evaluation. Unsubscribing stops new submissions and
- * the waiting; what was sent still runs and is billed. Its {@link Gate} is closed while `ahead` further steps are
- * submitted, so files are read no faster than the service trains. Holds no data that is not submitted but for the
- * batches it accumulates.
+ * the steps before it. An empty batch, and one in which every weight is 0, is a `ValidationError`. Completes after the
+ * last step and the last evaluation. Unsubscribing stops new submissions and the waiting; what was sent still runs and
+ * is billed.
+ *
+ * Its {@link Gate} is closed while `ahead` further steps are submitted, while `pendingMarks` saves and evaluations are
+ * unfinished, and while 64 finished steps wait for a save before them: files are read no faster than the service trains.
+ * Holds no data that is not submitted but for the batches it accumulates.
  */
-export function train<S = SamplingClient>(
-  trainer: Trainable<S>,
+export function train<T extends Trainable>(
+  trainer: T,
   options: TrainOptions,
-): OperatorFunction<TrainingBatch<S>, Step> {
-  const { ahead = 1, accumulate = 1, substeps = 1 } = options;
+): OperatorFunction<TrainingBatch<NoInfer<T>>, Step> {
+  const { ahead = 1, accumulate = 1, substeps = 1, pendingMarks = 8 } = options;
   if (!(ahead >= 0)) throw new RangeError(`ahead must be >= 0, got ${ahead}`);
-  if (!Number.isInteger(accumulate) || accumulate < 1) {
-    throw new RangeError(`accumulate must be an integer >= 1, got ${accumulate}`);
-  }
-  if (!Number.isInteger(substeps) || substeps < 1) {
-    throw new RangeError(`substeps must be an integer >= 1, got ${substeps}`);
+  for (const [name, value] of Object.entries({ accumulate, substeps, pendingMarks })) {
+    if (!Number.isInteger(value) || value < 1) throw new RangeError(`${name} must be an integer >= 1, got ${value}`);
   }
   if (accumulate > 1 && substeps > 1) throw new RangeError('accumulate and substeps cannot both be above 1');
   if (options.adam !== undefined && options.optimizer !== undefined) {
@@ -114,25 +113,37 @@ export function train<S = SamplingClient>(
   return (source) =>
     defer(() => {
       const running = new Subscription();
-      return numberBatches(source).pipe(
-        accumulate === 1 ? map((batch) => [batch]) : bufferCount(accumulate),
-        concatMapAhead(submitSteps(trainer, options, running), { ahead, delayError: true }),
+      const submitted = defer(() => {
+        const gate = new Gate(currentGate());
+        const submit = submitSteps<T>(trainer, options, running, carryMarks(pendingMarks, gate));
+        return underGate(
+          gate,
+          numberBatches(source).pipe(bufferCount(accumulate), concatMapAhead(submit, { ahead, delayError: true })),
+        );
+      });
+      return submitted.pipe(
         // A save is waited for here, where it keeps the steps in order but no later one from being submitted.
-        concatMapAhead(
-          ({ checkpoint, ...submitted }): Observable<FinishedStep> =>
-            checkpoint === undefined
-              ? of(submitted)
-              : checkpoint.pipe(map((saved) => ({ ...submitted, step: { ...submitted.step, checkpoint: saved } }))),
-          { ahead: Infinity, delayError: true },
-        ),
+        concatMapAhead(withAdditions, { ahead: HELD_STEPS, delayError: true }),
         withCycles(),
         carryEvaluations(),
-        concatMap(({ step, afterwards }) =>
-          step.checkpoint === undefined || afterwards === undefined
-            ? of(step)
-            : concat(of(step), defer(() => afterwards(step.checkpoint!)).pipe(ignoreElements())),
+        concatMapAhead(
+          ({ step, marks: { afterwards } }) =>
+            concat(of(step), ...afterwards.map((act) => defer(() => act(step)).pipe(ignoreElements()))),
+          { ahead: 0 },
         ),
         finalize(() => running.unsubscribe()),
       );
     });
+}
+
+/** The step with what its marks add, once they have. */
+function withAdditions(submitted: SubmittedStep) {
+  const { step, marks } = submitted;
+  if (marks.adds.length === 0) return of(submitted);
+  return forkJoin(marks.adds).pipe(
+    map((added): SubmittedStep => {
+      const metrics = Object.assign({}, step.metrics, ...added.map((each) => each.metrics)) as Step['metrics'];
+      return { ...submitted, step: Object.assign({}, step, ...added, { metrics }) as Step };
+    }),
+  );
 }

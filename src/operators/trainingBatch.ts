@@ -1,50 +1,68 @@
-import { map, type Observable, type ObservableInput } from 'rxjs';
-import type { SamplingClient } from '../client/SamplingClient.js';
+import { map, type Observable, type ObservableInput, type SchedulerLike } from 'rxjs';
 import type { Datum } from '../wire/datum.js';
+import type { Step } from './step.js';
 
-/** Says that a checkpoint is to be saved right after the step of the batch that carries it. Made by `checkpointEvery`. */
-export interface CheckpointMark {
-  readonly type: 'checkpoint';
-  /** What to save: the state to resume from, the weights to sample from, or both. */
-  readonly kind: 'state' | 'sampler' | 'both';
-  /** The checkpoint's name, given how many steps it holds. */
-  readonly name: (steps: number) => string;
-  /** Whether it is kept for good; others may expire or be removed. */
-  readonly kept: boolean;
-  readonly ttlSeconds?: number | undefined;
-  /** Run, and waited for, once the step that brings the checkpoint is out, and so is in every log. */
-  readonly afterwards?: ((checkpoint: Checkpoint) => ObservableInput<unknown>) | undefined;
-}
-
-/** Says that the weights right after the step of the batch that carries it are to be evaluated. Made by `evaluateEvery`. */
-export interface EvaluationMark<S = SamplingClient> {
-  readonly type: 'evaluation';
-  readonly evaluate: (sampler: S, at: EvaluationPoint) => ObservableInput<Readonly<Record<string, number>>>;
-}
-
-/** Where in the run an evaluation stands. */
-export interface EvaluationPoint {
-  /** The step whose weights are evaluated, counted from 0. */
+/** Where in the run a mark is carried out, and what it has to work with. */
+export interface MarkPoint {
+  /** The step that was just submitted, counted from 0. */
   readonly index: number;
   /** How many steps the weights hold: `index + 1`. */
   readonly steps: number;
+  /** How many batches of the data are trained on after this step. */
+  readonly batches: number;
+  /** Whether the step holds the last batch of the data; known only behind an operator with `atEnd`. */
+  readonly last: boolean;
+  /** The clock of the run. */
+  readonly scheduler: SchedulerLike;
+  /**
+   * Starts a call at once, hot or cold, and gives its result, also to those who ask later. A call that can be cancelled
+   * is, when the run is torn down before it has a result. A failure goes to whoever asks for the result.
+   */
+  readonly start: <R>(call: ObservableInput<R>) => Observable<R>;
 }
 
-export type Mark<S = SamplingClient> = CheckpointMark | EvaluationMark<S>;
+/** What comes of a mark, where anything does. */
+export interface MarkResult {
+  /** Subscribed at once; the step is emitted, with what this gives last added to it, when it has completed. */
+  readonly adds?: ObservableInput<StepAdditions>;
+  /**
+   * Called when the step's results have arrived and no other evaluation is running. What it gives last comes out as one of
+   * the `evaluations` of a later step, while training continues.
+   */
+  readonly evaluation?: () => ObservableInput<Readonly<Record<string, number>>>;
+  /** Called, and waited for, once the step is out, and so is in every log. */
+  readonly afterwards?: (step: Step) => ObservableInput<unknown>;
+}
+
+/** What a mark may add to its step: a checkpoint, and metrics beside those the service gave. */
+export type StepAdditions = Partial<Pick<Step, 'checkpoint' | 'metrics'>>;
+
+/**
+ * What is to happen right after a step. `train` calls it when the step's passes and its optimizer step are submitted:
+ * what it calls on the trainer, synchronously, takes its turn right behind them. `T` is what it needs of the trainer.
+ * A throw is the step's error. Where several batches make a step, a mark they share is called once.
+ */
+export type Mark<T = unknown> = (trainer: T, at: MarkPoint) => MarkResult | void;
 
 /** A batch that knows its place in the data and what is to happen right after its step. */
-export interface MarkedBatch<S = SamplingClient> {
+export interface MarkedBatch<T = unknown> {
   readonly data: readonly Datum[];
   /** Its place in the stream of all batches, counted from 0, also in a run that was resumed. */
   readonly position: number;
-  readonly marks: readonly Mark<S>[];
+  readonly marks: readonly Mark<T>[];
+  /** Whether it is the last batch, where an operator with `atEnd` has found out. Default: not known. */
+  readonly last?: boolean;
 }
 
-/** What `train` takes: the datums of a batch, bare or marked. */
-export type TrainingBatch<S = SamplingClient> = readonly Datum[] | MarkedBatch<S>;
+/** What `train` takes: the datums of a batch, bare or marked. `T` is what the marks need of the trainer. */
+export type TrainingBatch<T = unknown> = readonly Datum[] | MarkedBatch<T>;
+
+/** An operator that marks batches, whatever marks they have already. `N` is what its own mark needs of the trainer. */
+export type MarkOperator<N> = <T = unknown>(source: Observable<TrainingBatch<T>>) => Observable<MarkedBatch<T & N>>;
 
 /** A checkpoint that was saved. */
 export interface Checkpoint {
+  /** The name it was saved under. */
   readonly name: string;
   /** How many steps it holds. */
   readonly steps: number;
@@ -54,16 +72,17 @@ export interface Checkpoint {
   readonly statePath?: string;
   /** `tinker://` path to sample from. */
   readonly samplerPath?: string;
+  /** Whether it is kept for good. */
   readonly kept: boolean;
-  /** When the service drops it, by the scheduler's clock. */
+  /** When the service drops it, in milliseconds by the scheduler's clock. */
   readonly expiresAtMs?: number;
 }
 
 /** Bare batches numbered from 0; marked ones as they are. */
-export function numberBatches<S>(source: Observable<TrainingBatch<S>>): Observable<MarkedBatch<S>> {
+export function numberBatches<T>(source: Observable<TrainingBatch<T>>): Observable<MarkedBatch<T>> {
   return source.pipe(map((batch, position) => (isMarked(batch) ? batch : { data: batch, position, marks: [] })));
 }
 
-function isMarked<S>(batch: TrainingBatch<S>): batch is MarkedBatch<S> {
+function isMarked<T>(batch: TrainingBatch<T>): batch is MarkedBatch<T> {
   return !Array.isArray(batch);
 }

@@ -1,32 +1,64 @@
-import { concat, defer, from, ignoreElements, lastValueFrom, map, of, tap, throwError, toArray } from 'rxjs';
+import {
+  concat,
+  concatMap,
+  defer,
+  from,
+  ignoreElements,
+  lastValueFrom,
+  map,
+  type Observable,
+  of,
+  tap,
+  throwError,
+  toArray,
+} from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { checkpointEvery, type CheckpointEveryOptions } from '../../src/operators/checkpointEvery.js';
+import { markBatches } from '../../src/operators/markBatches.js';
+import type { Step } from '../../src/operators/step.js';
 import { train } from '../../src/operators/train.js';
-import type { Checkpoint, CheckpointMark, MarkedBatch } from '../../src/operators/trainingBatch.js';
+import type { Checkpoint, MarkedBatch, TrainingBatch } from '../../src/operators/trainingBatch.js';
 import type { Datum } from '../../src/wire/datum.js';
+import { carryOut, saving } from './carryOut.js';
 import { type firehose, keepsContract } from './contract.js';
 import { datum, fakeTrainer } from './fakeTrainer.js';
 import { marbles } from './marbles.js';
 
 const rows = (source: ReturnType<typeof firehose>['source']) => source.pipe(map((): readonly Datum[] => []));
-const marked = (options: CheckpointEveryOptions, count: number) =>
+const batches = (count: number) => from(Array.from({ length: count }, (): readonly Datum[] => []));
+/** What is saved after each of `count` batches, with one step a batch. */
+const saved = (options: CheckpointEveryOptions, count: number) =>
   lastValueFrom(
-    from(Array.from({ length: count }, (): readonly Datum[] => [])).pipe(checkpointEvery(options), toArray()),
+    batches(count).pipe(
+      checkpointEvery(options),
+      map((batch) => {
+        const trainer = saving();
+        carryOut(batch, trainer);
+        return trainer.saved.join();
+      }),
+      toArray(),
+    ),
   );
-const checkpointOf = (batch: MarkedBatch<unknown>) => batch.marks[0] as CheckpointMark | undefined;
 
 describe('checkpointEvery', () => {
-  keepsContract({ operator: () => (source) => rows(source).pipe(checkpointEvery({ steps: 2 })), readsForThree: 3 });
+  keepsContract({
+    operator: () => (source) =>
+      rows(source).pipe(
+        checkpointEvery({ steps: 2 }),
+        map((batch) => [batch.position, carryOut(batch, saving()).length]),
+      ),
+    readsForThree: 3,
+  });
 
   it(
-    'marks every so many batches, without holding any back',
+    'saves after every so many steps, without holding any back',
     marbles((m) => {
       const source = m.cold('  -a-b-c-d-|');
       const subs = '           ^--------!';
       const expected = '       -n-y-n-y-|';
       const result = rows(source).pipe(
         checkpointEvery({ steps: 2 }),
-        map((batch) => (batch.marks.length > 0 ? 'y' : 'n')),
+        map((batch) => (carryOut(batch, saving()).length > 0 ? 'y' : 'n')),
       );
       m.expect(result).toBeObservable(expected);
       m.expect(source).toHaveSubscriptions(subs);
@@ -34,51 +66,84 @@ describe('checkpointEvery', () => {
   );
 
   it(
-    'marks the last batch too when told to, and then holds each back until the next',
+    'saves after the last step too when told to, and then holds each batch back until the next',
     marbles((m) => {
       const source = m.cold('  -a-b-c-|');
       const expected = '       ---n-y-(y|)';
       const result = rows(source).pipe(
         checkpointEvery({ steps: 2, atEnd: true }),
-        map((batch) => (batch.marks.length > 0 ? 'y' : 'n')),
+        map((batch) => (carryOut(batch, saving()).length > 0 ? 'y' : 'n')),
       );
       m.expect(result).toBeObservable(expected);
     }),
   );
 
-  it('does not mark the last batch twice', async () => {
-    const batches = await marked({ steps: 2, atEnd: true }, 4);
-    expect(batches.map((batch) => batch.marks.length)).toStrictEqual([0, 1, 0, 1]);
+  it('does not save twice after the last step', async () => {
+    expect(await saved({ steps: 2, atEnd: true }, 4)).toStrictEqual(['', 'state step-000002', '', 'state step-000004']);
   });
 
-  it('numbers bare batches, and goes by the numbers of those that have one', async () => {
-    const from7 = [7, 8, 9].map((position): MarkedBatch<unknown> => ({ data: [], position, marks: [] }));
-    const batches = await lastValueFrom(from(from7).pipe(checkpointEvery({ steps: 4 }), toArray()));
-    expect(batches.map(({ position, marks }) => [position, marks.length])).toStrictEqual([
-      [7, 1],
-      [8, 0],
-      [9, 0],
-    ]);
-    expect((await marked({ steps: 1 }, 2)).map(({ position }) => position)).toStrictEqual([0, 1]);
+  it('numbers bare batches, and leaves the numbers of those that have one', async () => {
+    const from7 = [7, 8].map((position): MarkedBatch => ({ data: [], position, marks: [] }));
+    const positions = async (source: Observable<TrainingBatch>) =>
+      (await lastValueFrom(source.pipe(checkpointEvery({ steps: 4 }), toArray()))).map(({ position }) => position);
+    expect(await positions(from(from7))).toStrictEqual([7, 8]);
+    expect(await positions(batches(2))).toStrictEqual([0, 1]);
   });
 
   it('leaves the marks of others alone', async () => {
-    const batches = await lastValueFrom(
-      of<readonly Datum[]>([]).pipe(checkpointEvery({ steps: 1 }), checkpointEvery({ steps: 1, kind: 'sampler' })),
+    const seen: string[] = [];
+    const batch = await lastValueFrom(
+      batches(1).pipe(
+        markBatches(() => void seen.push('mine')),
+        checkpointEvery({ steps: 1 }),
+      ),
     );
-    expect(batches.marks.map((mark) => mark.type === 'checkpoint' && mark.kind)).toStrictEqual(['state', 'sampler']);
+    const trainer = saving();
+    carryOut(batch, trainer);
+    expect([seen, trainer.saved]).toStrictEqual([['mine'], ['state step-000001']]);
   });
 
   it('keeps all for good, unless some may pass', async () => {
-    const kept = async (options: CheckpointEveryOptions) =>
-      (await marked(options, 4)).map((batch) => [checkpointOf(batch)!.kept, checkpointOf(batch)!.ttlSeconds]);
-    expect(await kept({ steps: 1 })).toStrictEqual(Array(4).fill([true, undefined]));
-    expect(await kept({ steps: 1, ttlSeconds: 3600 })).toStrictEqual(Array(4).fill([false, 3600]));
-    expect(await kept({ steps: 1, ttlSeconds: 3600, keepEvery: 2 })).toStrictEqual([
-      [false, 3600],
-      [true, undefined],
-      [false, 3600],
-      [true, undefined],
+    const all = ['state step-000001', 'state step-000002', 'state step-000003', 'state step-000004'];
+    const passing = all.map((save) => `${save} 3600`);
+    expect(await saved({ steps: 1 }, 4)).toStrictEqual(all);
+    expect(await saved({ steps: 1, ttlSeconds: 3600 }, 4)).toStrictEqual(passing);
+    expect(await saved({ steps: 1, ttlSeconds: 3600, keepEvery: 2 }, 4)).toStrictEqual([
+      passing[0],
+      all[1],
+      passing[2],
+      all[3],
+    ]);
+  });
+
+  it('saves after 10 and 20 steps of four batches each, where it saved after 3, 5, 8 and 10', async () => {
+    const { trainer, log } = fakeTrainer({ passMs: 0, saveMs: 0 });
+    const data = Array.from({ length: 80 }, () => [datum(2, 1)]);
+    const steps = from(data).pipe(
+      checkpointEvery({ steps: 10 }),
+      train(trainer, { loss: 'cross_entropy', accumulate: 4 }),
+    );
+    await lastValueFrom(steps);
+    expect(log.filter((call) => call.startsWith('save'))).toStrictEqual([
+      'saveState step-000010',
+      'saveState step-000020',
+    ]);
+  });
+
+  it('saves once after the last of several batches of a step, with atEnd', async () => {
+    const { trainer, log } = fakeTrainer({ passMs: 0, saveMs: 0 });
+    const data = Array.from({ length: 7 }, () => [datum(2, 1)]);
+    const steps = from(data).pipe(
+      checkpointEvery({ steps: 2, atEnd: true }),
+      checkpointEvery({ steps: 3, kind: 'sampler', atEnd: true }),
+      train(trainer, { loss: 'cross_entropy', accumulate: 2 }),
+    );
+    await lastValueFrom(steps);
+    expect(log.filter((call) => call.startsWith('save'))).toStrictEqual([
+      'saveState step-000002',
+      'saveWeightsForSampler step-000003',
+      'saveState step-000004',
+      'saveWeightsForSampler step-000004',
     ]);
   });
 
@@ -119,10 +184,10 @@ describe('checkpointEvery', () => {
   it('remembers what it saved for every subscriber by itself', async () => {
     const removed: string[] = [];
     const remove = (path: string) => of(removed.push(path));
-    const batches = of<readonly Datum[]>([]).pipe(checkpointEvery({ steps: 1, keepLast: 1, remove }));
+    const marked = batches(1).pipe(checkpointEvery({ steps: 1, keepLast: 1, remove }));
     const checkpoint: Checkpoint = { name: 'x', steps: 1, batches: 1, statePath: 'x', kept: false };
-    const save = batches.pipe(
-      map((batch) => checkpointOf(batch)!.afterwards!(checkpoint)),
+    const save = marked.pipe(
+      concatMap((batch) => carryOut(batch, saving())[0]!.afterwards!({ checkpoint } as Step)),
       ignoreElements(),
     );
     await lastValueFrom(concat(save, save, of(1)));

@@ -1,5 +1,5 @@
 import { map, Observable, type ObservableInput, timer } from 'rxjs';
-import type { Trainable } from '../../src/operators/train.js';
+import type { ForwardPasses, Saves, TakesSnapshots, Trainable } from '../../src/operators/Trainable.js';
 import type { Datum } from '../../src/wire/datum.js';
 import { ModelInput } from '../../src/wire/modelInput.js';
 import { TensorData } from '../../src/wire/tensor.js';
@@ -77,6 +77,14 @@ export function fakeTrainer({ passMs = 4, saveMs = 3, metrics, fails, outputs }:
         data,
       ),
     forwardBackwardCustom: (data, loss) => pass(`forwardBackwardCustom ${data.length} ${loss.name}`, data),
+    // Takes its turn in the queue like any pass, and teaches nothing.
+    forward: (data, loss) => {
+      const metrics = { 'loss:sum': 100 - steps };
+      return call(
+        `forward ${data.length} ${loss}`,
+        timer(outstanding * passMs).pipe(map(() => ({ lossFnOutputType: 'fake', lossFnOutputs: [], metrics }))),
+      );
+    },
     optimStep: (params) => {
       steps++;
       return call(`optimStep ${JSON.stringify(params)}`, timer(outstanding * passMs).pipe(map(() => ({}))));
@@ -101,6 +109,6 @@ export function fakeTrainer({ passMs = 4, saveMs = 3, metrics, fails, outputs }:
       const held = steps;
       return call('snapshot', timer(outstanding * passMs).pipe(map(() => ({ steps: held }))));
     },
-  } satisfies Trainable<FakeSampler>;
+  } satisfies Trainable & Saves & TakesSnapshots<FakeSampler> & ForwardPasses;
   return { trainer, log, cancelled };
 }

@@ -7,6 +7,7 @@ import {
   NEVER,
   type Observable,
   of,
+  type OperatorFunction,
   Subject,
   Subscription,
   take,
@@ -21,9 +22,14 @@ import type { TrainingClient } from '../../src/client/TrainingClient.js';
 import { batch } from '../../src/operators/batch.js';
 import { checkpointEvery } from '../../src/operators/checkpointEvery.js';
 import { evaluateEvery } from '../../src/operators/evaluateEvery.js';
+import { markBatches } from '../../src/operators/markBatches.js';
 import { linear } from '../../src/operators/schedules.js';
 import type { Step } from '../../src/operators/step.js';
-import { train, type Trainable } from '../../src/operators/train.js';
+import { train, type TrainOptions } from '../../src/operators/train.js';
+import type { Saves, TakesSnapshots, Trainable } from '../../src/operators/Trainable.js';
+import type { Mark, TrainingBatch } from '../../src/operators/trainingBatch.js';
+import type { Datum } from '../../src/wire/datum.js';
+import { ValidationError } from '../../src/wire/tinkerError.js';
 import { TensorData } from '../../src/wire/tensor.js';
 import { datum, type FakeSampler, fakeTrainer } from './fakeTrainer.js';
 import { firehose } from './contract.js';
@@ -287,6 +293,118 @@ describe('train', () => {
     expect(step.checkpoint).not.toHaveProperty('expiresAtMs');
   });
 
+  it('calls marks of your own in turn, once a step, and adds what they give', async () => {
+    const { trainer, log } = fakeTrainer({ passMs: 0, saveMs: 0 });
+    const mark: Mark<Saves> = (client, { index, steps, batches, last, start }) => {
+      log.push(`mark ${index} ${steps} ${batches} ${last}`);
+      const exported = start(client.saveState(`export-${steps}`, {}));
+      return {
+        adds: exported.pipe(map(({ path }) => ({ metrics: { exported: path.length } }))),
+        afterwards: (step) => of(log.push(`after ${step.index}`)),
+      };
+    };
+    const steps = await lastValueFrom(
+      from(Object.values(values)).pipe(
+        markBatches(mark, { atEnd: true }),
+        train(trainer, { loss, accumulate: 2 }),
+        tap(({ index }) => log.push(`out ${index}`)),
+        toArray(),
+      ),
+    );
+    const pass = 'forwardBackward 1 cross_entropy';
+    const update = 'optimStep {"learningRate":0.0001}';
+    expect(log).toStrictEqual([
+      ...[pass, pass, update, 'mark 0 1 2 false', 'saveState export-1'],
+      ...[pass, pass, update, 'mark 1 2 4 true', 'saveState export-2'],
+      ...['out 0', 'after 0', 'out 1', 'after 1'],
+    ]);
+    expect(steps[0]!.metrics).toStrictEqual({ 'loss:sum': 19, exported: 'tinker://run/weights/export-1@1'.length });
+  });
+
+  it('takes a mark that gives nothing, and fails with one that throws', async () => {
+    const { trainer } = fakeTrainer({ passMs: 0 });
+    const run = (mark: Mark) => lastValueFrom(of(values.a).pipe(markBatches(mark), train(trainer, { loss })));
+    expect(await run(() => {})).toMatchObject({ index: 0 });
+    expect(await run(() => ({ adds: [] }))).toMatchObject({ index: 0 });
+    const throws = () => {
+      throw new Error('no mark');
+    };
+    await expect(run(throws)).rejects.toThrow('no mark');
+  });
+
+  it.each<[string, OperatorFunction<readonly Datum[], TrainingBatch<Saves & TakesSnapshots>>]>([
+    ['5,000 slow saves', checkpointEvery({ steps: 1 })],
+    ['300 snapshots for slow evaluations', evaluateEvery({ steps: 1, evaluate: () => NEVER })],
+  ])('does not put %s under way, but waits after pendingMarks of them', (_, marks) => {
+    const { source, sent } = gated(5000);
+    let saves = 0;
+    const trainer: Trainable & Saves & TakesSnapshots<never> = {
+      forwardBackward: () => of({ lossFnOutputType: '', lossFnOutputs: [], metrics: {} }),
+      optimStep: () => of({}),
+      saveState: () => (saves++, NEVER),
+      saveWeightsAndGetSamplingClient: () => (saves++, of({}) as Observable<never>),
+    };
+    source
+      .pipe(
+        map(() => values.a),
+        marks,
+        train(trainer, { loss, ahead: 1, pendingMarks: 3 }),
+      )
+      .subscribe();
+    expect([saves, sent()]).toStrictEqual([3, 3]);
+  });
+
+  it('holds at most 64 finished steps behind one whose save is slow', () => {
+    const { source, sent } = gated(5000);
+    const saves: Subject<{ path: string }>[] = [];
+    const trainer: Trainable & Saves = {
+      forwardBackward: () => of({ lossFnOutputType: '', lossFnOutputs: [], metrics: {} }),
+      optimStep: () => of({}),
+      saveState: () => saves[saves.push(new Subject()) - 1]!,
+    };
+    let out = 0;
+    source
+      .pipe(
+        map(() => values.a),
+        checkpointEvery({ steps: 100 }),
+        train(trainer, { loss, ahead: 1 }),
+      )
+      .subscribe(() => out++);
+    expect([out, sent()]).toStrictEqual([99, 99 + 65]);
+    saves[0]!.next({ path: 'x' });
+    saves[0]!.complete();
+    expect([out, sent()]).toStrictEqual([199, 199 + 65]);
+  });
+
+  it.each<[string, Datum[], { accumulate: number } | { substeps: number }, string]>([
+    ['an empty batch', [], { accumulate: 1 }, 'batch 1 is empty: a step needs at least one datum'],
+    ['an empty batch that has substeps', [], { substeps: 2 }, 'batch 1 is empty: a step needs at least one datum'],
+    [
+      'a batch in which no token carries a loss',
+      [datum(2, 0), datum(3, 0)],
+      { accumulate: 1 },
+      'batch 1 has nothing to train: every weight of its 2 datums is 0. ' +
+        'Is there a turn of the assistant in the rows, and within the maximum length?',
+    ],
+  ])('fails with %s, in its turn, instead of dropping it', async (_, bad, options, message) => {
+    const { trainer } = fakeTrainer({ passMs: 0 });
+    const seen: number[] = [];
+    const steps = from([values.a, bad, values.b]).pipe(
+      train(trainer, { loss, ...options }),
+      tap(({ index }) => seen.push(index)),
+    );
+    await expect(lastValueFrom(steps)).rejects.toThrow(new ValidationError(message));
+    expect(seen).toStrictEqual([0]);
+  });
+
+  it('trains on weights that add up to 0, and on none at all', async () => {
+    const { trainer } = fakeTrainer({ passMs: 0 });
+    const data = [[datum(2, 1), datum(2, -1)], [datum(2)]];
+    expect(await lastValueFrom(from(data).pipe(train(trainer, { loss }), toArray()))).toHaveLength(2);
+    const zero = of([datum(2, 0)]).pipe(train(trainer, { loss: 'importance_sampling' }), toArray());
+    expect(await lastValueFrom(zero)).toHaveLength(1);
+  });
+
   it(
     'evaluates snapshots while training goes on, one at a time, none skipped, and waits for the last',
     marbles((m) => {
@@ -297,7 +415,7 @@ describe('train', () => {
         timer(10).pipe(map(() => ({ index, steps: sampler.steps })));
       const expected = '       --------0---1---2---------------------------(3|)';
       const result = source.pipe(
-        evaluateEvery<FakeSampler>({ steps: 1, evaluate }),
+        evaluateEvery({ steps: 1, evaluate }),
         train(trainer, { loss }),
         tap(({ index, evaluations }) => seen.push([index, (evaluations ?? []).map((done) => done.metrics)])),
         indexes,
@@ -319,10 +437,10 @@ describe('train', () => {
     marbles((m) => {
       const { trainer } = fakeTrainer({ passMs: 4 });
       const source = m.cold('  (abc|)', values);
-      const evaluate = () => timer(1).pipe(map(() => ({ accuracy: 1 })));
+      const evaluate = (_: FakeSampler) => timer(1).pipe(map(() => ({ accuracy: 1 })));
       const expected = '       ----0----1--(2|)';
       const result = source.pipe(
-        evaluateEvery<FakeSampler>({ steps: 2, evaluate }),
+        evaluateEvery({ steps: 2, evaluate }),
         train(trainer, { loss }),
         tap(({ index, evaluations }) => seen.push(`${index}: ${evaluations?.length ?? 0}`)),
         indexes,
@@ -340,13 +458,13 @@ describe('train', () => {
       const { trainer } = fakeTrainer({ passMs: 4 });
       const source = m.cold('  (a|)', values);
       const expected = '       ------(0#)';
-      const evaluate = () =>
+      const evaluate = (_: FakeSampler) =>
         timer(2).pipe(
           map((): never => {
             throw new Error('no grades');
           }),
         );
-      const result = source.pipe(evaluateEvery<FakeSampler>({ steps: 1, evaluate }), train(trainer, { loss }), indexes);
+      const result = source.pipe(evaluateEvery({ steps: 1, evaluate }), train(trainer, { loss }), indexes);
       m.expect(result).toBeObservable(expected, undefined, new Error('no grades'));
     }),
   );
@@ -373,7 +491,7 @@ describe('train', () => {
     'fails with a save in its turn',
     marbles((m) => {
       const { trainer } = fakeTrainer({ passMs: 4 });
-      const broken: Trainable<FakeSampler> = { ...trainer, saveState: () => throwError(() => new Error('disk full')) };
+      const broken: Trainable & Saves = { ...trainer, saveState: () => throwError(() => new Error('disk full')) };
       const source = m.cold('  (abc|)', values);
       const expected = '       ----0---#';
       const result = source.pipe(checkpointEvery({ steps: 2 }), train(broken, { loss }), indexes);
@@ -407,7 +525,8 @@ describe('train', () => {
         undefined,
         new Error('no rate'),
       );
-      const bare: Trainable<FakeSampler> = { forwardBackward, optimStep };
+      // What types would refuse.
+      const bare = { forwardBackward, optimStep } as unknown as Trainable & Saves;
       const message = (method: string, feature: string) =>
         new TypeError(`the trainer has no ${method}, which ${feature} needs`);
       m.expect(source.pipe(checkpointEvery({ steps: 1 }), train(bare, { loss }))).toBeObservable(
@@ -418,7 +537,7 @@ describe('train', () => {
       m.expect(source.pipe(train(bare, { loss: () => ({ loss: 0, gradients: [] }) }))).toBeObservable(
         '#',
         undefined,
-        message('forwardBackwardCustom', 'a loss of your own'),
+        message('forwardBackwardCustom', 'a custom loss'),
       );
     }),
   );
@@ -466,7 +585,7 @@ describe('train', () => {
   it('reads no further ahead than it submits', () => {
     const { source, sent } = gated();
     const calls: Subject<never>[] = [];
-    const trainer: Trainable<never> = {
+    const trainer: Trainable = {
       forwardBackward: () => {
         const call = new Subject<never>();
         calls.push(call);
@@ -486,7 +605,7 @@ describe('train', () => {
 
   it('stops a synchronous source when its subscriber has enough', () => {
     const { source, read } = firehose();
-    const trainer: Trainable<never> = {
+    const trainer: Trainable = {
       forwardBackward: () => of({ lossFnOutputType: '', lossFnOutputs: [], metrics: {} }),
       optimStep: () => of({}),
     };
@@ -504,7 +623,7 @@ describe('train', () => {
 
   it('fails where a call gives no result', () => {
     const errors: unknown[] = [];
-    const trainer: Trainable<never> = { forwardBackward: () => NEVER, optimStep: () => [] };
+    const trainer: Trainable = { forwardBackward: () => NEVER, optimStep: () => [] };
     of(values.a)
       .pipe(train(trainer, { loss }))
       .subscribe({ error: (error) => errors.push(error) });
@@ -517,8 +636,9 @@ describe('train', () => {
     [{ accumulate: 2, substeps: 2 }, 'accumulate and substeps cannot both be above 1'],
     [{ adam: {}, optimizer: { type: 'x' } }, 'adam and optimizer cannot both be given'],
     [{ ahead: -1 }, 'ahead must be >= 0, got -1'],
+    [{ pendingMarks: 0 }, 'pendingMarks must be an integer >= 1, got 0'],
   ])('refuses %j', (options, message) => {
-    expect(() => of(values.a).pipe(train(fakeTrainer().trainer, { loss, ...options }))).toThrow(
+    expect(() => of(values.a).pipe(train(fakeTrainer().trainer, { loss, ...options } as TrainOptions))).toThrow(
       new RangeError(message),
     );
   });
@@ -554,7 +674,7 @@ describe('train', () => {
         lossFnOutputs: [],
         metrics: { 'clock_cycle:unique': cycle },
       });
-      const trainer: Trainable<never> = {
+      const trainer: Trainable & Saves = {
         forwardBackward: () => enqueue('pass', output),
         optimStep: () => enqueue('step', () => (steps++, {})),
         // Writing a checkpoint takes the service two further cycles.

@@ -18,6 +18,7 @@ import {
   checkpointEvery,
   continueFrom,
   linear,
+  type Saves,
   shuffle,
   type Step,
   train,
@@ -36,7 +37,7 @@ class Model {
   ) {}
   #gradient = 0;
 
-  readonly trainer: Trainable<never> = {
+  readonly trainer: Trainable & Saves = {
     forwardBackward: (data) => {
       this.#gradient = data.reduce((sum, datum) => (sum * 31 + datum.modelInput.toInts()[0]!) % 1_000_003, this.state);
       const output = { lossFnOutputType: '', lossFnOutputs: [], metrics: { 'loss:sum': this.state + this.#gradient } };

@@ -1,15 +1,8 @@
 import { concatMap, type MonoTypeOperatorFunction, Observable, Subject } from 'rxjs';
 import { currentGate } from '../gate.js';
-import type { Evaluation, Step } from '../step.js';
-import type { CheckpointMark } from '../trainingBatch.js';
+import type { Evaluation } from '../step.js';
 import { Listener } from './listener.js';
-
-/** A step whose results and checkpoint are there, and the evaluations of its snapshot. */
-export interface FinishedStep {
-  readonly step: Step;
-  readonly afterwards: CheckpointMark['afterwards'];
-  readonly evaluations: readonly Observable<Evaluation>[];
-}
+import type { SubmittedStep } from './submitSteps.js';
 
 /**
  * Runs evaluations beside the stream of steps, one after the other, and lets each result travel on the next step.
@@ -17,14 +10,14 @@ export interface FinishedStep {
  * While any is running the latest step is held back, so that there is always a step left to carry its result. Errors, of
  * an evaluation or of the source, are passed after the step held back.
  */
-export function carryEvaluations(): MonoTypeOperatorFunction<FinishedStep> {
+export function carryEvaluations(): MonoTypeOperatorFunction<SubmittedStep> {
   return (source) =>
     new Observable((subscriber) => {
       const gate = currentGate();
       const jobs = new Subject<Observable<Evaluation>>();
       let running = 0;
       let finished: Evaluation[] = [];
-      let held: FinishedStep | undefined;
+      let held: SubmittedStep | undefined;
       let ended = false;
 
       const release = () => {
@@ -63,12 +56,12 @@ export function carryEvaluations(): MonoTypeOperatorFunction<FinishedStep> {
         ),
       );
       source.subscribe(
-        new Listener<FinishedStep>(
+        new Listener<SubmittedStep>(
           subscriber,
           gate,
           {
             next: (arrived) => {
-              const { evaluations } = arrived;
+              const { evaluations } = arrived.marks;
               release();
               held = arrived;
               running += evaluations.length;

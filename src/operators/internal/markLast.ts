@@ -1,19 +1,20 @@
 import { concat, defer, EMPTY, mergeMap, type MonoTypeOperatorFunction, of } from 'rxjs';
+import type { MarkedBatch } from '../trainingBatch.js';
 
-/** Maps each value knowing whether it is the last one: it is held back until the next one, or the end, has come. */
-export function markLast<T>(project: (value: T, last: boolean) => T): MonoTypeOperatorFunction<T> {
+/** Tells the last batch that it is: each is held back until the next one, or the end, has come. */
+export function markLast<T>(): MonoTypeOperatorFunction<MarkedBatch<T>> {
   return (source) =>
     defer(() => {
-      let held: { readonly value: T } | undefined;
+      let held: MarkedBatch<T> | undefined;
       return concat(
         source.pipe(
-          mergeMap((value) => {
+          mergeMap((batch) => {
             const before = held;
-            held = { value };
-            return before === undefined ? EMPTY : of(project(before.value, false));
+            held = batch;
+            return before === undefined ? EMPTY : of(before);
           }),
         ),
-        defer(() => (held === undefined ? EMPTY : of(project(held.value, true)))),
+        defer(() => (held === undefined ? EMPTY : of({ ...held, last: true }))),
       );
     });
 }

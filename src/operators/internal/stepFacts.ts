@@ -8,17 +8,22 @@ export interface DataFacts {
   readonly tokens: number;
   /** The sum of all weights; undefined where a datum has none. */
   readonly weight: number | undefined;
+  /** Whether any token may carry a loss: false only where every datum has weights, and all of them are 0. */
+  readonly carriesLoss: boolean;
 }
 
 export function factsOf(data: readonly Datum[]): DataFacts {
   let tokens = 0;
   let weight: number | undefined = 0;
+  let carriesLoss = false;
   for (const { modelInput, lossFnInputs } of data) {
     tokens += modelInput.length;
     const weights = lossFnInputs['weights'];
     weight = weight === undefined || weights === undefined ? undefined : weight + sumOf(weights);
+    // Weights below 0 are fine, and may add up to 0 with others.
+    carriesLoss ||= weights === undefined || anyOf(weights);
   }
-  return { datums: data.length, tokens, weight };
+  return { datums: data.length, tokens, weight, carriesLoss };
 }
 
 function sumOf(input: TensorInput): number {
@@ -26,6 +31,13 @@ function sumOf(input: TensorInput): number {
   let sum = 0;
   for (const value of values) sum += typeof value === 'object' ? sumOf(value) : Number(value);
   return sum;
+}
+
+function anyOf(input: TensorInput): boolean {
+  for (const value of input instanceof TensorData ? input.data : input) {
+    if (typeof value === 'object' ? anyOf(value) : Number(value) !== 0) return true;
+  }
+  return false;
 }
 
 /** The loss of a step's passes together: as the service sums it, or as its outputs add up where it gives no sum. */

@@ -1,10 +1,10 @@
 import { defer, map, type MonoTypeOperatorFunction } from 'rxjs';
-import type { FinishedStep } from './carryEvaluations.js';
+import type { SubmittedStep } from './submitSteps.js';
 
 const CLOCK = 'clock_cycle:unique';
 
 /** Adds how many cycles of the service lie between each step and the one before. */
-export function withCycles(): MonoTypeOperatorFunction<FinishedStep> {
+export function withCycles(): MonoTypeOperatorFunction<SubmittedStep> {
   return (source) =>
     defer(() => {
       let before: number | undefined;

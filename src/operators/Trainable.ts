@@ -1,0 +1,47 @@
+import type { ObservableInput } from 'rxjs';
+import type { CustomLossFn, LossHandle } from '../client/training/customLoss.js';
+import type { SamplingClient } from '../client/SamplingClient.js';
+import type { Datum } from '../wire/datum.js';
+import type { AdamParams, OptimizerParams } from '../wire/optimizer.js';
+import type { ForwardBackwardOutput, LossFnConfig, LossFnType } from '../wire/training.js';
+
+/** What `train` needs of a trainer. A `TrainingClient` is one; so is a fake in a test. */
+export interface Trainable {
+  forwardBackward(
+    data: readonly Datum[],
+    loss: LossFnType,
+    options?: { readonly lossFnConfig?: LossFnConfig },
+  ): ObservableInput<ForwardBackwardOutput>;
+  /** Needed for custom losses. */
+  forwardBackwardCustom?(
+    data: readonly Datum[],
+    loss: CustomLossFn | LossHandle,
+  ): ObservableInput<ForwardBackwardOutput>;
+  optimStep(
+    params: AdamParams | OptimizerParams,
+  ): ObservableInput<{ readonly metrics?: Readonly<Record<string, number>> | undefined }>;
+}
+
+/** What `checkpointEvery` needs of a trainer. */
+export interface Saves {
+  saveState(name: string, options: { readonly ttlSeconds?: number }): ObservableInput<{ readonly path: string }>;
+  /** Needed for the kinds 'sampler' and 'both'. */
+  saveWeightsForSampler?(
+    name: string,
+    options: { readonly ttlSeconds?: number },
+  ): ObservableInput<{ readonly path: string }>;
+}
+
+/** What `evaluateEvery` needs of a trainer, to evaluate a sampler over its weights. */
+export interface TakesSnapshots<S = SamplingClient> {
+  saveWeightsAndGetSamplingClient(): ObservableInput<S>;
+}
+
+/** What `evaluateEvery` needs of a trainer, for the loss on held-out data. */
+export interface ForwardPasses {
+  forward(
+    data: readonly Datum[],
+    loss: LossFnType,
+    options?: { readonly lossFnConfig?: LossFnConfig },
+  ): ObservableInput<ForwardBackwardOutput>;
+}
