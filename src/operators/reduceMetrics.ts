@@ -71,20 +71,21 @@ function add(
   summaries: Readonly<Record<string, MetricSummary>>,
   found: Metrics,
 ): Readonly<Record<string, MetricSummary>> {
-  const added: Record<string, MetricSummary> = { ...summaries };
+  // A map: a metric called __proto__ would be lost as the key of an object.
+  const added = new Map(Object.entries(summaries));
   for (const [key, value] of Object.entries(found)) {
     if (Number.isNaN(value)) continue;
-    const { sum = 0, count = 0, min = Infinity, max = -Infinity } = added[key] ?? {};
-    added[key] = {
+    const { sum = 0, count = 0, min = Infinity, max = -Infinity } = added.get(key) ?? {};
+    added.set(key, {
       last: value,
       mean: (sum + value) / (count + 1),
       min: Math.min(min, value),
       max: Math.max(max, value),
       sum: sum + value,
       count: count + 1,
-    };
+    });
   }
-  return added;
+  return Object.fromEntries(added);
 }
 
 function metricsOf(value: unknown): Metrics {

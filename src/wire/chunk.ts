@@ -1,6 +1,7 @@
+import type { Either } from 'fp-ts/lib/Either.js';
 import * as t from 'io-ts';
 import { Base64Bytes, NonNegativeInteger, Tokens } from './number.js';
-import { optional, request, withDefault } from './record.js';
+import { describeErrors, optional, request, withDefault } from './record.js';
 import { ValidationError } from './tinkerError.js';
 
 const ImageFormat = t.union([t.literal('png'), t.literal('jpeg')], "'png' | 'jpeg'");
@@ -34,20 +35,41 @@ export const DmelChunk = request('DmelChunk', {
 export type DmelChunk = t.TypeOf<typeof DmelChunk>;
 
 const AnyChunk = t.union([EncodedTextChunk, ImageChunk, ImageAssetPointerChunk, DmelChunk], 'ModelInputChunk');
-const BY_TYPE: Readonly<Record<string, t.Decoder<unknown, ModelInputChunk>>> = {
+interface ChunkKind extends t.Decoder<unknown, ModelInputChunk> {
+  is(u: unknown): boolean;
+  hasOnlyKnownKeys(input: object): boolean;
+  prepare(input: never, context?: t.Context): Either<t.Errors, unknown>;
+}
+const BY_TYPE: Readonly<Record<string, ChunkKind>> = {
   encoded_text: EncodedTextChunk,
   image: ImageChunk,
   image_asset_pointer: ImageAssetPointerChunk,
   dmel: DmelChunk,
 };
 
+function kindOf(u: unknown): ChunkKind | undefined {
+  const { type } = (typeof u === 'object' && u !== null ? u : {}) as { type?: unknown };
+  return typeof type === 'string' && Object.hasOwn(BY_TYPE, type) ? BY_TYPE[type] : undefined;
+}
+
+/** Checks a chunk that a caller made, of any kind. @throws ValidationError naming the chunk and the field. */
+export function checkChunk(chunk: ModelInputChunk, where: string): void {
+  const kind = kindOf(chunk);
+  if (kind === undefined) {
+    const known = Object.keys(BY_TYPE).join(', ');
+    throw new ValidationError(`${where}: not a chunk, expected an object whose type is one of ${known}`);
+  }
+  if (kind.is(chunk) && kind.hasOnlyKnownKeys(chunk)) return;
+  const prepared = kind.prepare(chunk as never, []);
+  if (prepared._tag === 'Left') throw new ValidationError(`${where}: ${describeErrors(prepared.left)}`);
+}
+
 /** Any chunk. A malformed one is refused for what is wrong with its own kind, not with all the others as well. */
 export const ModelInputChunk: typeof AnyChunk = new t.UnionType(
   AnyChunk.name,
   AnyChunk.is,
   (u, context) => {
-    const { type } = (typeof u === 'object' && u !== null ? u : {}) as { type?: unknown };
-    const kind = typeof type === 'string' && Object.hasOwn(BY_TYPE, type) ? BY_TYPE[type] : undefined;
+    const kind = kindOf(u);
     // A union's context goes on with its member's, as io-ts itself has it.
     return kind === undefined ? t.failure(u, context) : kind.validate(u, t.appendContext(context, kind.name, kind));
   },

@@ -1,7 +1,7 @@
 import * as t from 'io-ts';
 import { ModelInput, ModelInputCodec } from './modelInput.js';
 import { firstBadToken } from './number.js';
-import { request } from './record.js';
+import { refuseUnknownKeys, request } from './record.js';
 import { namedTensor, TensorDataCodec, type TensorData, type TensorInput } from './tensor.js';
 import { ValidationError } from './tinkerError.js';
 
@@ -23,6 +23,13 @@ export interface Datum {
   readonly lossFnInputSpans?: readonly ProvenanceSpan[];
 }
 
+const DATUM_KEYS: ReadonlySet<string> = new Set<keyof Datum>([
+  'modelInput',
+  'lossFnInputs',
+  'modelInputSpans',
+  'lossFnInputSpans',
+]);
+
 /** A datum whose tensors have their final dtype and layout. */
 export interface PreparedDatum extends Datum {
   readonly lossFnInputs: Readonly<Record<string, TensorData>>;
@@ -36,19 +43,22 @@ export interface PreparedDatum extends Datum {
 export function prepareDatum(datum: Datum, index: number): PreparedDatum {
   const where = `data[${index}]`;
   if (!isObject(datum)) throw new ValidationError(`${where} must be a datum`);
+  refuseUnknownKeys(datum, DATUM_KEYS, where);
   if (!(datum.modelInput instanceof ModelInput)) throw new ValidationError(`${where}.modelInput must be a ModelInput`);
   if (datum.modelInput.chunks.every((chunk) => chunk.type === 'encoded_text' && chunk.tokens.length === 0))
     throw new ValidationError(`${where}.modelInput is empty`);
   if (!isObject(datum.lossFnInputs)) throw new ValidationError(`${where}.lossFnInputs must be tensors by name`);
-  const lossFnInputs: Record<string, TensorData> = {};
+  const tensors = new Map<string, TensorData>();
   for (const [name, input] of Object.entries(datum.lossFnInputs)) {
     try {
-      lossFnInputs[name] = namedTensor(name, input);
+      tensors.set(name, namedTensor(name, input));
     } catch (error) {
       if (!(error instanceof ValidationError)) throw error;
       throw new ValidationError(`${where}.lossFnInputs.${name}: ${error.message}`, { cause: error });
     }
   }
+  // A map first: a tensor called __proto__ would be lost as the key of an object.
+  const lossFnInputs = Object.fromEntries(tensors);
   checkLengths(datum.modelInput, lossFnInputs, where);
   checkSpans(datum, lossFnInputs, where);
   return { ...datum, lossFnInputs };

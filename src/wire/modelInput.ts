@@ -1,18 +1,21 @@
 import * as t from 'io-ts';
-import { chunkLength, ModelInputChunk, type EncodedTextChunk } from './chunk.js';
+import { checkChunk, chunkLength, ModelInputChunk, type EncodedTextChunk } from './chunk.js';
 import { firstBadToken } from './number.js';
-import { describeErrors, prepareWith, request } from './record.js';
+import { request } from './record.js';
 import { ValidationError } from './tinkerError.js';
 
 /** What a model reads: text tokens, images and audio, in order. Immutable; every change makes a new one. */
 export class ModelInput {
-  /** @throws ValidationError for a text chunk that holds anything but token ids. */
+  /** @throws ValidationError for a chunk of an unknown kind, or one that holds what its kind cannot. */
   constructor(readonly chunks: readonly ModelInputChunk[]) {
-    chunks.forEach((chunk, index) => {
-      if (chunk.type !== 'encoded_text') return;
-      if (!(chunk.tokens instanceof Int32Array))
-        throw new ValidationError(`chunk ${index}: tokens must be an Int32Array`);
-      checkTokens(chunk.tokens, `chunk ${index}: `);
+    if (!Array.isArray(chunks)) throw new ValidationError('a ModelInput is made of a list of chunks');
+    chunks.forEach((chunk: ModelInputChunk, index) => {
+      // Text first, and by hand: nearly every chunk is text, and its mistakes are worth naming token by token.
+      if (chunk?.type === 'encoded_text') {
+        if (!(chunk.tokens instanceof Int32Array))
+          throw new ValidationError(`chunk ${index}: tokens must be an Int32Array`);
+        checkTokens(chunk.tokens, `chunk ${index}: `);
+      } else checkChunk(chunk, `chunk ${index}`);
     });
   }
 
@@ -49,8 +52,6 @@ export class ModelInput {
 
   /** The same input with one more chunk. @throws ValidationError for a malformed chunk. */
   append(chunk: ModelInputChunk): ModelInput {
-    const prepared = prepareWith(ModelInputChunk, chunk, t.getDefaultContext(ModelInputChunk));
-    if (prepared._tag === 'Left') throw new ValidationError(describeErrors(prepared.left));
     return new ModelInput([...this.chunks, chunk]);
   }
 

@@ -1,5 +1,7 @@
 import { type Either, isLeft, left, right } from 'fp-ts/lib/Either.js';
 import * as t from 'io-ts';
+import { plainLine } from './plainText.js';
+import { ValidationError } from './tinkerError.js';
 
 /** `learning_rate` → `learningRate`, in types. */
 export type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
@@ -119,10 +121,15 @@ export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> imple
         continue;
       }
       const prepared = prepareWith(codec, value, t.appendContext(context, key, codec));
-      if (isLeft(prepared)) errors.push(...prepared.left);
+      if (isLeft(prepared)) pushAll(errors, prepared.left);
       else output[wireKey] = prepared.right;
     }
     return errors.length > 0 ? left(errors) : right(output);
+  }
+
+  /** Whether a value that a caller wrote has no key that this record does not know. */
+  hasOnlyKnownKeys(input: object): boolean {
+    return Object.keys(input).every((key) => this.#keys.has(key));
   }
 
   #isDecoded(u: unknown): boolean {
@@ -156,7 +163,7 @@ export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> imple
         continue;
       }
       const validated = codec.validate(value, t.appendContext(context, wireKey, codec));
-      if (isLeft(validated)) errors.push(...validated.left);
+      if (isLeft(validated)) pushAll(errors, validated.left);
       else decoded[key] = validated.right;
     }
     return errors.length > 0 ? left(errors) : right(decoded as Decoded<F>);
@@ -205,6 +212,11 @@ export function prepareWith(codec: t.Mixed, value: unknown, context: t.Context):
   return codec.is(value) ? right(codec.encode(value)) : t.failure(value, context);
 }
 
+/** One by one: as arguments of one call, some hundred thousand of them would not fit the stack. */
+function pushAll(errors: t.Errors, more: t.Errors): void {
+  for (const error of more) errors.push(error);
+}
+
 function collect(results: readonly Either<t.Errors, unknown>[]): Either<t.Errors, unknown[]> {
   const errors = results.flatMap((result) => (isLeft(result) ? result.left : []));
   return errors.length > 0 ? left(errors) : right(results.map((result) => (isLeft(result) ? undefined : result.right)));
@@ -218,17 +230,33 @@ const unknownKey = (key: string, context: t.Context): t.ValidationError => ({
   message: 'unknown key',
 });
 
+/**
+ * Refuses an object of options with a key that nobody reads: a misspelt option must not be dropped in silence. `where`
+ * names the object.
+ *
+ * @throws ValidationError naming the key and those that there are.
+ */
+export function refuseUnknownKeys(options: object, known: ReadonlySet<string>, where: string): void {
+  for (const key of Object.keys(options)) {
+    if (known.has(key)) continue;
+    throw new ValidationError(`${where}: unknown key ${plainLine(key, 100)}; expected ${[...known].join(', ')}`);
+  }
+}
+
 /** One line per mistake: where and what was expected. Never the value, which may be a secret or a megabyte. */
 export function describeErrors(errors: t.Errors): string {
-  const lines = errors.map(({ context, message }) => {
+  const lines = errors.slice(0, MOST_DESCRIBED).map(({ context, message }) => {
     // A union's entry is followed by one for the member that was tried, which is no place in the value.
     const isMember = (index: number): boolean => context[index - 1]?.type instanceof t.UnionType;
     const path = context.filter(({ key }, index) => key !== '' && !isMember(index)).map(({ key }) => key);
     let last = context.length - 1;
     while (isMember(last)) last--;
     const said = message ?? `expected ${context[last]?.type.name ?? 'a value'}`;
-    return path.length === 0 ? said : `${path.join('.')}: ${said}`;
+    // Keys of an answer are foreign text as well.
+    return path.length === 0 ? said : `${plainLine(path.join('.'))}: ${said}`;
   });
   const unique = [...new Set(lines)];
-  return unique.length > 5 ? `${unique.slice(0, 5).join('; ')}; and ${unique.length - 5} more` : unique.join('; ');
+  const more = unique.length - 5 + Math.max(0, errors.length - MOST_DESCRIBED);
+  return more > 0 ? `${unique.slice(0, 5).join('; ')}; and ${more} more` : unique.join('; ');
 }
+const MOST_DESCRIBED = 1000;

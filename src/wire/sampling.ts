@@ -1,17 +1,8 @@
 import * as t from 'io-ts';
 import { ModelInputCodec } from './modelInput.js';
-import {
-  Finite,
-  Floats,
-  Integer,
-  NonNegative,
-  NonNegativeInteger,
-  PositiveInteger,
-  Probability,
-  Tokens,
-} from './number.js';
+import { Floats, Integer, NonNegative, NonNegativeInteger, PositiveInteger, Probability, Tokens } from './number.js';
 import { optional, request, response, withDefault } from './record.js';
-import { TensorDataCodec, type TensorData } from './tensor.js';
+import { TensorDataCodec, TensorResultCodec, type TensorData } from './tensor.js';
 
 export const StopReason = t.union([t.literal('length'), t.literal('stop')], "'length' | 'stop'");
 export type StopReason = t.TypeOf<typeof StopReason>;
@@ -102,20 +93,44 @@ export interface PromptAltTokens {
   readonly logprobs: TensorData;
 }
 
-const TopkRow = t.union([t.null, t.array(t.tuple([Integer, Finite]))]);
+type TopkRows = readonly (readonly (readonly [number, number | null])[] | null)[];
+/** Rows may differ in length: a single long one must not make a table that fills the memory. */
+const MOST_CELLS = 2 ** 26;
 
-/** Rows of [token, logprob] pairs, as JSON servers send them, in one dense pair of arrays. */
-export function topkFromRows(rows: readonly (readonly (readonly [number, number])[] | null)[]): TopkLogprobs {
-  const k = rows.reduce((widest, row) => Math.max(widest, row?.length ?? 0), 0);
+/** Rows of [token, logprob] pairs, as JSON servers send them, in one dense pair of arrays. @throws RangeError */
+export function topkFromRows(rows: TopkRows): TopkLogprobs {
+  let k = 0;
+  for (const row of rows) if (row !== null && row.length > k) k = row.length;
+  if (rows.length * k > MOST_CELLS) throw new RangeError(`${rows.length} rows of up to ${k} pairs are too many`);
   const tokenIds = new Int32Array(rows.length * k);
   const logprobs = new Float32Array(rows.length * k).fill(EMPTY_TOPK_LOGPROB);
-  rows.forEach((row, index) =>
-    row?.forEach(([token, logprob], column) => {
-      tokenIds[index * k + column] = token;
-      logprobs[index * k + column] = logprob;
-    }),
-  );
+  for (let index = 0; index < rows.length; index++) {
+    const row = rows[index]!;
+    if (row === null) continue;
+    for (let column = 0; column < row.length; column++) {
+      const pair = row[column]!;
+      tokenIds[index * k + column] = pair[0];
+      logprobs[index * k + column] = pair[1] ?? NaN;
+    }
+  }
   return { tokenIds, logprobs, k, length: rows.length };
+}
+
+const isPair = (u: unknown): boolean =>
+  Array.isArray(u) &&
+  u.length === 2 &&
+  Number.isSafeInteger(u[0]) &&
+  ((typeof u[1] === 'number' && Number.isFinite(u[1])) || u[1] === null);
+
+/** Where the first thing is that is no row of pairs, as a path; undefined where there is none. */
+function firstNoPair(rows: readonly unknown[]): string | undefined {
+  for (let index = 0; index < rows.length; index++) {
+    const row = rows[index];
+    if (row === null) continue;
+    if (!Array.isArray(row)) return String(index);
+    for (let column = 0; column < row.length; column++) if (!isPair(row[column])) return `${index}.${column}`;
+  }
+  return undefined;
 }
 
 /** Rows of [token, logprob] pairs, as JSON servers send them: empty cells are left out, a position without any is null. */
@@ -133,8 +148,14 @@ const Topk: t.Type<TopkLogprobs, unknown> = new t.Type<TopkLogprobs, unknown>(
   'rows of [token, logprob]',
   (u): u is TopkLogprobs => typeof u === 'object' && u !== null && 'tokenIds' in u,
   (u, context) => {
-    const rows = t.array(TopkRow).validate(u, context);
-    return rows._tag === 'Left' ? rows : t.success(topkFromRows(rows.right));
+    if (!Array.isArray(u)) return t.failure(u, context);
+    const bad = firstNoPair(u);
+    if (bad !== undefined) return t.failure(u, context, `entry ${bad} is no [token, logprob]`);
+    try {
+      return t.success(topkFromRows(u as TopkRows));
+    } catch (error) {
+      return t.failure(u, context, (error as Error).message);
+    }
   },
   topkToRows,
 );
@@ -152,8 +173,8 @@ export const SampleResponseJson = response('SampleResponse', {
   sequences: t.array(SampledSequenceJson),
   prompt_logprobs: optional(Floats),
   topk_prompt_logprobs: optional(Topk),
-  target_prompt_logprobs: optional(TensorDataCodec),
-  prompt_alt_tokens: optional(response('PromptAltTokens', { tokens: TensorDataCodec, logprobs: TensorDataCodec })),
+  target_prompt_logprobs: optional(TensorResultCodec),
+  prompt_alt_tokens: optional(response('PromptAltTokens', { tokens: TensorResultCodec, logprobs: TensorResultCodec })),
   prompt_cache_hit_tokens: withDefault(NonNegativeInteger, 0),
 });
 

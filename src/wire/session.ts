@@ -1,5 +1,5 @@
 import * as t from 'io-ts';
-import { Integer, NonNegativeInteger, PositiveInteger } from './number.js';
+import { Integer, NonNegative, NonNegativeInteger, PositiveInteger } from './number.js';
 import { optional, request, response, withDefault } from './record.js';
 
 export const UserMetadata = t.record(t.string, t.string, 'a map of strings');
@@ -11,13 +11,13 @@ export const ClientConfigRequest = request('ClientConfigRequest', { sdk_version:
 export const ClientConfig = response('ClientConfig', {
   pjwt_auth_enabled: withDefault(t.boolean, false),
   credential_default_source: withDefault(t.string, 'api_key'),
-  sample_dispatch_bytes_semaphore_size: withDefault(Integer, 10 * 1024 * 1024),
-  inflight_response_bytes_semaphore_size: withDefault(Integer, 50 * 1024 * 1024),
+  sample_dispatch_bytes_semaphore_size: withDefault(NonNegativeInteger, 10 * 1024 * 1024),
+  inflight_response_bytes_semaphore_size: withDefault(NonNegativeInteger, 50 * 1024 * 1024),
   parallel_fwdbwd_chunks: withDefault(t.boolean, true),
   proto_compress_fwdbwd: withDefault(t.boolean, false),
   fwdbwd_max_chunk_len: withDefault(PositiveInteger, 1024),
   fwdbwd_max_chunk_bytes_count: withDefault(PositiveInteger, 5_000_000),
-  fwdbwd_dispatch_bytes_semaphore_size: withDefault(Integer, 50_000_000),
+  fwdbwd_dispatch_bytes_semaphore_size: withDefault(NonNegativeInteger, 50_000_000),
   billing_exception_max_pause_duration_sec: withDefault(NonNegativeInteger, 3600),
   sample_no_retries: withDefault(t.boolean, false),
   sample_enable_stuck_detection: withDefault(t.boolean, true),
@@ -31,7 +31,7 @@ export type ClientConfig = t.TypeOf<typeof ClientConfig>;
 
 /** Flags that the service may change while a client runs. */
 export const DynamicConfig = response('DynamicConfig', {
-  refresh_interval_sec: withDefault(t.number, 300),
+  refresh_interval_sec: withDefault(NonNegative, 300),
   sample_cancel_enabled: withDefault(t.boolean, false),
   sample_cancel_max_batch_size: withDefault(PositiveInteger, 64),
 });

@@ -1,7 +1,6 @@
 import * as t from 'io-ts';
 import { ValidationError } from './tinkerError.js';
-import { Integer, NonNegativeInteger } from './number.js';
-import { optional, request } from './record.js';
+import { NonNegativeInteger } from './number.js';
 
 export type TensorDtype = 'int64' | 'float32';
 /** int64 values are an Int32Array where every one fits in 32 bits (tokens always do), else safe integers as doubles. */
@@ -165,12 +164,15 @@ function toValues(
     else if ((value | 0) !== value) small = false;
   }
   if (dtype === 'float32' || (dtype === undefined && !integers))
-    return { dtype: 'float32', data: Float32Array.from(numbers) };
+    return { dtype: 'float32', data: new Float32Array(numbers) };
   if (!integers) throw new ValidationError(`${name} must hold integers (dtype int64)`);
-  return { dtype: 'int64', data: small ? Int32Array.from(numbers) : Float64Array.from(numbers) };
+  return { dtype: 'int64', data: small ? new Int32Array(numbers) : new Float64Array(numbers) };
 }
 
 function checkShape(data: TensorValues, shape: readonly number[], sparse: SparseIndices | undefined): void {
+  // A fraction of a row would pass where only the product is looked at.
+  if (!shape.every((extent) => Number.isSafeInteger(extent) && extent >= 0))
+    throw new ValidationError(`tensor of shape [${shape.join(', ')}]: every extent must be an integer ≥ 0`);
   const size = shape.reduce((product, extent) => product * extent, 1);
   if (sparse === undefined) {
     if (size !== data.length)
@@ -198,51 +200,120 @@ function checkShape(data: TensorValues, shape: readonly number[], sparse: Sparse
     throw new ValidationError(`sparse column indices must be in 0 … ${columns - 1}`);
 }
 
-const RawTensor = request('TensorData', {
-  data: t.array(t.number),
-  dtype: t.union([t.literal('int64'), t.literal('float32')], "'int64' | 'float32'"),
-  shape: optional(t.array(NonNegativeInteger)),
-  sparse_crow_indices: optional(t.array(Integer)),
-  sparse_col_indices: optional(t.array(Integer)),
+type Raw = Readonly<Record<string, unknown>>;
+const KEYS: ReadonlySet<string> = new Set(['data', 'dtype', 'shape', 'sparse_crow_indices', 'sparse_col_indices']);
+const Dtype = t.union([t.literal('int64'), t.literal('float32')], "'int64' | 'float32'");
+
+/** A mistake in one field of a tensor. */
+const mistake = (
+  context: t.Context,
+  key: string,
+  type: t.ContextEntry['type'],
+  message?: string,
+): t.ValidationError => ({
+  value: undefined,
+  context: t.appendContext(context, key, type),
+  ...(message === undefined ? {} : { message }),
 });
 
-/** The JSON form of a tensor, used in requests and in JSON-only servers' results. */
-export const TensorDataCodec: t.Type<TensorData, object> = new t.Type<TensorData, object>(
-  'TensorData',
-  (u): u is TensorData => u instanceof TensorData,
-  (u, context) => {
-    const raw = RawTensor.validate(u, context);
-    if (raw._tag === 'Left') return raw;
-    const { data, dtype, shape, sparseCrowIndices, sparseColIndices } = raw.right;
+/** The first entry that is no number, or −1. One loop that stops there: a million entries must not make a million errors. */
+function firstNoNumber(entries: readonly unknown[], nullable: boolean): number {
+  for (let index = 0; index < entries.length; index++) {
+    const entry = entries[index];
+    if (typeof entry !== 'number' && !(nullable && entry === null)) return index;
+  }
+  return -1;
+}
+
+/** Floats; null, which is how JSON writes NaN, is NaN. */
+function toFloats(entries: readonly (number | null)[]): Float32Array {
+  const floats = new Float32Array(entries.length);
+  for (let index = 0; index < entries.length; index++) floats[index] = entries[index] ?? NaN;
+  return floats;
+}
+
+/** One list of numbers among a tensor's fields, or what is wrong with it. */
+function numbersIn(raw: Raw, key: string, context: t.Context, nullable: boolean): number[] | t.ValidationError {
+  const entries = raw[key];
+  if (!Array.isArray(entries)) return mistake(context, key, t.array(t.number));
+  const bad = firstNoNumber(entries, nullable);
+  const list = entries as number[];
+  return bad < 0
+    ? list
+    : {
+        value: undefined,
+        context: [...mistake(context, key, t.UnknownArray).context, { key: String(bad), type: t.number }],
+      };
+}
+
+function indicesIn(raw: Raw, key: string, context: t.Context): Int32Array | t.ValidationError | undefined {
+  if (raw[key] === undefined || raw[key] === null) return undefined;
+  const numbers = numbersIn(raw, key, context, false);
+  if (!Array.isArray(numbers)) return numbers;
+  const indices = new Int32Array(numbers);
+  const bad = numbers.findIndex((value, index) => indices[index] !== value);
+  return bad < 0 ? indices : mistake(context, key, t.UnknownArray, `entry ${bad} is no index`);
+}
+
+function shapeIn(raw: Raw, context: t.Context): number[] | t.ValidationError | undefined {
+  if (raw['shape'] === undefined || raw['shape'] === null) return undefined;
+  const shape = numbersIn(raw, 'shape', context, false);
+  return !Array.isArray(shape) || shape.every((extent) => NonNegativeInteger.is(extent))
+    ? shape
+    : mistake(context, 'shape', t.array(NonNegativeInteger));
+}
+
+/**
+ * The JSON form of a tensor. What a client sends is read strictly; a server's result may have keys that are new, and null
+ * where a number is not finite.
+ */
+function tensorCodec(from: 'client' | 'server'): t.Type<TensorData, object> {
+  const validate = (u: unknown, context: t.Context): t.Validation<TensorData> => {
+    if (typeof u !== 'object' || u === null || Array.isArray(u)) return t.failure(u, context);
+    const raw = u as Raw;
+    const unknown = from === 'client' ? Object.keys(raw).find((key) => !KEYS.has(key)) : undefined;
+    if (unknown !== undefined) return t.failures([mistake(context, unknown, t.never, 'unknown key')]);
+    const { dtype } = raw;
+    if (!Dtype.is(dtype)) return t.failures([mistake(context, 'dtype', Dtype)]);
+    const data = numbersIn(raw, 'data', context, from === 'server' && dtype === 'float32');
+    const shape = shapeIn(raw, context);
+    const crowIndices = indicesIn(raw, 'sparse_crow_indices', context);
+    const colIndices = indicesIn(raw, 'sparse_col_indices', context);
+    for (const read of [data, shape, crowIndices, colIndices])
+      if (read !== undefined && 'context' in read) return t.failures([read]);
     try {
       return t.success(
         new TensorData({
-          ...toValues(data, dtype, 'tensor'),
-          ...(shape === undefined ? {} : { shape }),
-          ...(sparseCrowIndices === undefined || sparseColIndices === undefined
+          ...(dtype === 'float32'
+            ? { dtype, data: toFloats(data as number[]) }
+            : toValues(data as number[], dtype, 'tensor')),
+          ...(shape === undefined ? {} : { shape: shape as number[] }),
+          ...(crowIndices === undefined || colIndices === undefined
             ? {}
-            : {
-                sparse: {
-                  crowIndices: Int32Array.from(sparseCrowIndices),
-                  colIndices: Int32Array.from(sparseColIndices),
-                },
-              }),
+            : { sparse: { crowIndices: crowIndices as Int32Array, colIndices: colIndices as Int32Array } }),
         }),
       );
     } catch (error) {
       if (error instanceof ValidationError) return t.failure(u, context, error.message);
       throw error;
     }
-  },
-  (tensor) => ({
-    data: Array.from(tensor.data),
-    dtype: tensor.dtype,
-    shape: [...tensor.shape],
-    ...(tensor.sparse === undefined
-      ? {}
-      : {
-          sparse_crow_indices: Array.from(tensor.sparse.crowIndices),
-          sparse_col_indices: Array.from(tensor.sparse.colIndices),
-        }),
-  }),
-);
+  };
+  return new t.Type('TensorData', (u): u is TensorData => u instanceof TensorData, validate, tensorJson);
+}
+
+const tensorJson = (tensor: TensorData): object => ({
+  data: Array.from(tensor.data),
+  dtype: tensor.dtype,
+  shape: [...tensor.shape],
+  ...(tensor.sparse === undefined
+    ? {}
+    : {
+        sparse_crow_indices: Array.from(tensor.sparse.crowIndices),
+        sparse_col_indices: Array.from(tensor.sparse.colIndices),
+      }),
+});
+
+/** A tensor in a request. */
+export const TensorDataCodec: t.Type<TensorData, object> = tensorCodec('client');
+/** A tensor in a result. */
+export const TensorResultCodec: t.Type<TensorData, object> = tensorCodec('server');

@@ -4,7 +4,7 @@ import { Finite, NonNegativeInteger, PositiveInteger } from './number.js';
 import { AdamParams, OptimizerConfig, OptimizerParams } from './optimizer.js';
 import { optional, request, response, withDefault } from './record.js';
 import { UserMetadata } from './session.js';
-import { TensorDataCodec, type TensorData } from './tensor.js';
+import { TensorResultCodec, type TensorData } from './tensor.js';
 
 const LOSS_FNS = [
   'cross_entropy',
@@ -108,7 +108,7 @@ export interface ForwardBackwardOutput {
 }
 export const ForwardBackwardOutputJson = response('ForwardBackwardOutput', {
   loss_fn_output_type: withDefault(t.string, 'ArrayRecord'),
-  loss_fn_outputs: t.array(t.record(t.string, TensorDataCodec)),
+  loss_fn_outputs: t.array(t.record(t.string, TensorResultCodec)),
   metrics: withDefault(t.record(t.string, t.number), {}),
 });
 

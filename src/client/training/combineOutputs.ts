@@ -15,14 +15,17 @@ const hash2: MayReduce = (values) =>
     ? Number(values.reduce((total, value) => BigInt.asUintN(64, total + BigInt(Math.trunc(value))), 0n))
     : undefined;
 
-const REDUCERS: Readonly<Record<string, MayReduce>> = {
-  mean,
-  sum,
-  min,
-  max,
-  hash2,
-  slack: (values, weights) => max(values, weights) - mean(values, weights),
-};
+/** A map: as an object's key, `constructor` would name a function that reduces nothing. */
+const REDUCERS: ReadonlyMap<string, MayReduce> = new Map(
+  Object.entries({
+    mean,
+    sum,
+    min,
+    max,
+    hash2,
+    slack: ((values, weights) => max(values, weights) - mean(values, weights)) satisfies Reduce,
+  }),
+);
 
 /**
  * The chunks of one call as one output: outputs in order, metrics reduced as the part after their colon says, weighted
@@ -34,23 +37,23 @@ export function combineOutputs(outputs: readonly ForwardBackwardOutput[]): Forwa
   if (first === undefined) return { lossFnOutputType: '', lossFnOutputs: [], metrics: {} };
   if (outputs.length === 1) return first;
   const weights = outputs.map((output) => output.lossFnOutputs.length);
-  const metrics: Record<string, number> = {};
+  const metrics = new Map<string, number>();
   for (const key of Object.keys(first.metrics)) {
-    if (!outputs.every((output) => key in output.metrics)) continue;
+    if (!outputs.every((output) => Object.hasOwn(output.metrics, key))) continue;
     const values = outputs.map((output) => output.metrics[key]!);
     const reduction = key.slice(key.lastIndexOf(':') + 1);
     if (reduction === 'unique') {
       values.forEach((value, index) => {
-        metrics[index === 0 ? key : `${key}_${index}`] = value;
+        metrics.set(index === 0 ? key : `${key}_${index}`, value);
       });
     } else {
-      const reduced = REDUCERS[reduction]?.(values, weights);
-      if (reduced !== undefined) metrics[key] = reduced;
+      const reduced = REDUCERS.get(reduction)?.(values, weights);
+      if (reduced !== undefined) metrics.set(key, reduced);
     }
   }
   return {
     lossFnOutputType: first.lossFnOutputType,
     lossFnOutputs: outputs.flatMap((output) => output.lossFnOutputs),
-    metrics,
+    metrics: Object.fromEntries(metrics),
   };
 }

@@ -9,22 +9,30 @@ interface ArrayRecord {
   numDatums: number;
 }
 
-/** What a forward-backward pass answers, from protobuf bytes. Several records are one list of datums. */
+/** Datums that a record without fields may count: far more than a pass can have, far fewer than would fill the memory. */
+const MOST_EMPTY_DATUMS = 2 ** 20;
+
+/**
+ * What a forward-backward pass answers, from protobuf bytes. Several records are one list of datums.
+ *
+ * @throws an Error when the bytes are no such message, before it allocates what they only claim to hold.
+ */
 export function decodeForwardBackwardOutput(bytes: Uint8Array): ForwardBackwardOutput {
   let outputType = '';
   const records: ArrayRecord[] = [];
-  const metrics: Record<string, number> = {};
+  const metrics: [string, number][] = [];
   readFields(bytes, (field, reader) => {
     if (field === 1) outputType = reader.string();
     else if (field === 2) records.push(readRecord(reader.bytes()));
-    else if (field === 3) {
-      const [key, value] = readDoubleEntry(reader.bytes());
-      metrics[key] = value;
-    } else return false;
+    else if (field === 3) metrics.push(readDoubleEntry(reader.bytes()));
+    else return false;
     return true;
   });
+  let empty = 0;
+  for (const { fields, numDatums } of records) if (fields.size === 0) empty += numDatums;
+  if (empty > MOST_EMPTY_DATUMS) throw new RangeError(`records without fields count ${empty} datums`);
   const lossFnOutputType = outputType.slice(outputType.lastIndexOf(':') + 1) || 'ArrayRecord';
-  return { lossFnOutputType, lossFnOutputs: records.flatMap(datumsOf), metrics };
+  return { lossFnOutputType, lossFnOutputs: records.flatMap(datumsOf), metrics: Object.fromEntries(metrics) };
 }
 
 /**
@@ -39,11 +47,10 @@ function datumsOf({ fields, numDatums }: ArrayRecord): Record<string, TensorData
     if (column.length !== length)
       throw new RangeError(`field ${name} has ${column.length} entries for ${length} datums`);
   }
-  return Array.from({ length }, (_, index) => {
-    const datum: Record<string, TensorData> = {};
-    for (const [name, column] of fields) datum[name] = column[index]!;
-    return datum;
-  });
+  // fromEntries: assigning a field called __proto__ would lose it.
+  return Array.from({ length }, (_, index) =>
+    Object.fromEntries(Array.from(fields, ([name, column]) => [name, column[index]!])),
+  );
 }
 
 function readRecord(bytes: Uint8Array): ArrayRecord {
@@ -75,6 +82,10 @@ function readBatchedTensor(bytes: Uint8Array): TensorData[] {
   const values = decodeValues(data, dtype);
   const size = itemBytes(dtype);
   const trailing = trailingShape.reduce((product, extent) => product * extent, 1);
+  offsets.forEach((offset, index) => {
+    if (offset % size !== 0 || offset < (index === 0 ? 0 : offsets[index - 1]!) || offset > data.length)
+      throw new RangeError('the offsets of a batched tensor must rise within its data');
+  });
   return Array.from({ length: Math.max(0, offsets.length - 1) }, (_, index) => {
     const slice = values.data.subarray(offsets[index]! / size, offsets[index + 1]! / size);
     const leading = trailing === 0 ? 0 : slice.length / trailing;

@@ -77,7 +77,7 @@ export function decodeForwardBackwardRequest(bytes: Uint8Array): ForwardBackward
   const data: PreparedDatum[] = [];
   let lossFn = '';
   let forwardOnly = false;
-  const config: Record<string, number | string> = {};
+  const config = new Map<string, number | string>();
   readFields(bytes, (field, reader) => {
     if (field === 1) modelId = reader.string();
     else if (field === 2) seqId = reader.int32();
@@ -85,15 +85,15 @@ export function decodeForwardBackwardRequest(bytes: Uint8Array): ForwardBackward
     else if (field === 4) lossFn = reader.string();
     else if (field === 5) {
       const [key, value] = readDoubleEntry(reader.bytes());
-      config[key] = value;
+      config.set(key, value);
     } else if (field === 6) forwardOnly = reader.bool();
     else if (field === 7) {
       const { key, value } = readEntry(reader.bytes());
-      config[key] = readConfigValue(value);
+      config.set(key, readConfigValue(value));
     } else return false;
     return true;
   });
-  const lossFnConfig = Object.keys(config).length > 0 ? { lossFnConfig: config } : {};
+  const lossFnConfig = config.size > 0 ? { lossFnConfig: Object.fromEntries(config) } : {};
   return { modelId, seqId, data, lossFn, forwardOnly, ...lossFnConfig };
 }
 
@@ -110,21 +110,21 @@ function readConfigValue(bytes: Uint8Array): number | string {
 
 function readDatum(bytes: Uint8Array): PreparedDatum {
   const chunks: ModelInputChunk[] = [];
-  const lossFnInputs: Record<string, TensorData> = {};
+  const lossFnInputs = new Map<string, TensorData>();
   const modelInputSpans: ProvenanceSpan[] = [];
   const lossFnInputSpans: ProvenanceSpan[] = [];
   readFields(bytes, (field, reader) => {
     if (field === 1) chunks.push(readChunk(reader.bytes()));
     else if (field === 2) {
       const { key, value } = readEntry(reader.bytes());
-      lossFnInputs[key] = readTensor(value);
+      lossFnInputs.set(key, readTensor(value));
     } else if (field === 3) modelInputSpans.push(readSpan(reader.bytes()));
     else if (field === 4) lossFnInputSpans.push(readSpan(reader.bytes()));
     else return false;
     return true;
   });
   const spans = modelInputSpans.length > 0 || lossFnInputSpans.length > 0 ? { modelInputSpans, lossFnInputSpans } : {};
-  return { modelInput: new ModelInput(chunks), lossFnInputs, ...spans };
+  return { modelInput: new ModelInput(chunks), lossFnInputs: Object.fromEntries(lossFnInputs), ...spans };
 }
 
 function readChunk(bytes: Uint8Array): ModelInputChunk {

@@ -41,7 +41,7 @@ export class MessageWriter {
     return this.#push(varints((field << 3) | BIT64)).#push(part);
   }
   packedInts(field: number, values: readonly number[]): this {
-    return values.length === 0 ? this : this.presentBytes(field, varints(...values));
+    return values.length === 0 ? this : this.presentBytes(field, varintsOf(values));
   }
   /** A nested message, also an empty one. */
   message(field: number, write: (nested: MessageWriter) => void): this {
@@ -74,7 +74,9 @@ export class MessageWriter {
 }
 
 /** Non-negative integers as varints, one behind the other. */
-function varints(...values: readonly number[]): Uint8Array {
+const varints = (...values: readonly number[]): Uint8Array => varintsOf(values);
+
+function varintsOf(values: readonly number[]): Uint8Array {
   const bytes: number[] = [];
   for (let value of values) {
     while (value >= 128) {

@@ -56,7 +56,7 @@ describe('a failed result', () => {
 });
 
 it('a result that is nested too deeply is a TinkerError', () => {
-  const on = stage({ script: { 'retrieve_future ForwardBackward': { ...json({}), body: deep(20_000) } as never } });
+  const on = stage({ script: { 'retrieve_future ForwardBackward': { ...json({}), body: deep(20_000) } } });
   expect(on.clock.reject(on.trainer().forwardBackward([datum()], 'cross_entropy'))).toMatchObject({
     code: 'invalid_response',
   });

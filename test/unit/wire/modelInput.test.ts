@@ -55,9 +55,33 @@ describe('ModelInput', () => {
       ValidationError,
     );
     expect(() => ModelInput.empty().append({ type: 'video' } as never)).toThrow(
-      new ValidationError('expected ModelInputChunk'),
+      new ValidationError(
+        'chunk 0: not a chunk, expected an object whose type is one of encoded_text, image, image_asset_pointer, dmel',
+      ),
     );
     expect(() => ModelInput.empty().appendInt(-1)).toThrow(ValidationError);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['an image of another format', { ...image, format: 'webp' }, "chunk 1: format: expected 'png' | 'jpeg'"],
+    ['base64 text as image data', { ...image, data: 'iVBORw0KGgo=' }, 'chunk 1: data: expected base64 bytes'],
+    ['base64 text as audio', { type: 'dmel', dmel: 'AAEC' }, 'chunk 1: dmel: expected base64 bytes'],
+    ['a misspelt key', { ...image, expected_tokens: 5 }, 'chunk 1: expected_tokens: unknown key'],
+    ['tokens that are negative', { ...image, expectedTokens: -1 }, 'chunk 1: expectedTokens: expected an integer ≥ 0'],
+    ['a pointer to nowhere', { type: 'image_asset_pointer', format: 'png' }, 'chunk 1: location: expected string'],
+    [
+      'null',
+      null,
+      'chunk 1: not a chunk, expected an object whose type is one of encoded_text, image, image_asset_pointer, dmel',
+    ],
+  ])('let %s through to the service, where the number was taken already', (_, chunk, said) => {
+    expect(() => new ModelInput([text(1), chunk as never])).toThrow(new ValidationError(said));
+  });
+
+  it('is not made of anything but a list', () => {
+    expect(() => new ModelInput(text(1) as never)).toThrow(
+      new ValidationError('a ModelInput is made of a list of chunks'),
+    );
   });
 
   it('has token ids only where all of it is text', () => {
