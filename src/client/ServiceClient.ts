@@ -19,7 +19,7 @@ import { connect, type ConnectOptions } from './connection/connect.js';
 import type { Call, Connection } from './connection/Connection.js';
 import type { CallOptions } from './CallOptions.js';
 import { sessionConsoleUrl, sessionsConsoleUrl } from './rest/consoleUrls.js';
-import { CustomLosses, checkCustomLoss, type CustomLossDefinition, type LossHandle } from './training/customLoss.js';
+import { checkCustomLoss, type CustomLossDefinition, type LossHandle } from './training/customLoss.js';
 import type { TinkerEvent } from './events.js';
 import { Lifecycle } from './session/Lifecycle.js';
 import { logTo, type LogLevel } from './session/log.js';
@@ -72,7 +72,6 @@ export class ServiceClient {
   readonly #session: Session;
   readonly #options: ServiceClientOptions;
   readonly #beside = new Subscription();
-  readonly #losses = new CustomLosses();
   readonly #models: TrainingModels;
   #samplers: SamplingSessions | undefined;
   #telemetry: Telemetry | undefined;
@@ -169,7 +168,7 @@ export class ServiceClient {
       (progress) => {
         checkCustomLoss(name, inputs, graph);
         return this.#open().pipe(
-          concatMap(({ session }) => this.#losses.upload(session, { name, inputs, graph }, progress)),
+          concatMap(({ session }) => session.losses.upload(session, { name, inputs, graph }, progress)),
         );
       },
       { requestType: 'CreateCustomLoss', target: name },

@@ -29,6 +29,8 @@ import {
 import { withoutCallOptions, type CallOptions } from './CallOptions.js';
 import { rendererOf, tokenizerOf } from './chat.js';
 import { trainingRunConsoleUrl } from './rest/consoleUrls.js';
+import { checkLossData } from '../losses/evaluateLoss.js';
+import { isTracedLoss, type TracedLoss } from '../losses/TracedLoss.js';
 import { checkLossInputs, type CustomLossFn, type LossHandle } from './training/customLoss.js';
 import { APIResponseValidationError } from './errors.js';
 import type { RequestType, WorkKind } from './events.js';
@@ -93,8 +95,14 @@ export class TrainingClient {
   }
 
   /** The loss and the logprobs of the data, without gradients. */
-  forward(data: readonly Datum[], lossFn: LossFnType, options: LossOptions = {}): TinkerFuture<ForwardBackwardOutput> {
-    return this.#pass('Forward', data, lossFn, options);
+  forward(
+    data: readonly Datum[],
+    lossFn: LossFnType | TracedLoss,
+    options: LossOptions = {},
+  ): TinkerFuture<ForwardBackwardOutput> {
+    return isTracedLoss(lossFn)
+      ? this.#traced('Forward', data, lossFn, options)
+      : this.#pass('Forward', data, lossFn, options);
   }
 
   /** The loss and the logprobs of the data; gradients are added to those since the last `optimStep`. */
@@ -107,17 +115,18 @@ export class TrainingClient {
   }
 
   /**
-   * Gradients of a loss of one's own: a function in closed form, run here between a forward and a backward pass, or a
-   * handle of an uploaded loss, run by the server in one pass.
+   * Gradients of a custom loss: one recorded by `defineLoss` (of `tinker-rx/losses`), uploaded once and run by the server in one pass where it can; a
+   * function in closed form, run here between a forward and a backward pass; or a handle of an uploaded loss.
    *
    * The function's turn lasts from forward to backward, so that an `optimStep` called after it lands after it. If it
    * throws, the turn ends, the future fails with a CustomLossError, and later calls run.
    */
   forwardBackwardCustom(
     data: readonly Datum[],
-    loss: CustomLossFn | LossHandle,
+    loss: CustomLossFn | LossHandle | TracedLoss,
     options: CallOptions = {},
   ): TinkerFuture<ForwardBackwardOutput> {
+    if (isTracedLoss(loss)) return this.#traced('ForwardBackward', data, loss, options);
     const work = (progress: FutureProgress): Observable<ForwardBackwardOutput> => {
       const prepared = prepareData(data);
       if (typeof loss === 'function') return this.#turns.customPass(prepared, loss, progress);
@@ -278,6 +287,20 @@ export class TrainingClient {
 
   get #events() {
     return this.#session.connection.events;
+  }
+
+  #traced(
+    requestType: 'Forward' | 'ForwardBackward',
+    data: readonly Datum[],
+    loss: TracedLoss,
+    options: CallOptions,
+  ): TinkerFuture<ForwardBackwardOutput> {
+    const work = (progress: FutureProgress): Observable<ForwardBackwardOutput> => {
+      const prepared = prepareData(data);
+      checkLossData(loss, prepared);
+      return this.#turns.tracedPass(requestType, prepared, loss, progress);
+    };
+    return this.#lifecycle.start(work, this.#kind(requestType), options);
   }
 
   #pass(

@@ -83,6 +83,8 @@ export type TinkerEvent = At &
       }
     /** A server that does not know an option left it out, and sampled all the same. */
     | { readonly type: 'option-ignored'; readonly target: string; readonly option: string }
+    /** The service does not run a custom loss it was given: it is evaluated here instead, between two passes. */
+    | { readonly type: 'loss-runs-here'; readonly target: string; readonly reason: string }
     /** Too much sampling at once: no new samples go out until the pause is over. */
     | { readonly type: 'dispatch-paused'; readonly pauseMs: number; readonly waiting: number }
     | { readonly type: 'billing-paused'; readonly pausedMs: number; readonly message: string }

@@ -53,6 +53,28 @@ export function unitsOf({ name, unit }: TracedLoss, data: readonly Datum[]): rea
   return Array.from({ length: data.length / 2 }, (_, pair) => [2 * pair, 2 * pair + 1]);
 }
 
+/** @internal Checks that the data has what a loss takes, before anything is sent. @throws ValidationError */
+export function checkLossData(loss: TracedLoss, data: readonly Datum[]): void {
+  for (const unit of unitsOf(loss, data)) {
+    for (const { name, rank } of loss.inputs) {
+      const { place, key } = located(loss, name, unit);
+      const input = lossInput(data[place]!, key);
+      if (input.tensor === undefined)
+        throw new ValidationError(
+          `data[${place}].lossFnInputs.${input.name} is missing: the loss ${loss.name} takes it`,
+        );
+      if (rank !== undefined) checkRank(loss, namedTensor(input.name, input.tensor).shape.length, rank, place, key);
+    }
+  }
+}
+
+function checkRank(loss: TracedLoss, found: number, declared: number, place: number, key: string): void {
+  if (found !== declared)
+    throw new ValidationError(
+      `data[${place}].lossFnInputs.${key} has rank ${found}, the loss ${loss.name} declared ${declared}`,
+    );
+}
+
 /** @internal The loss of one unit, with exact derivatives. */
 export function runUnit(
   loss: TracedLoss,
@@ -63,10 +85,7 @@ export function runUnit(
   const given = loss.inputs.map(({ name, rank }): ProgramInput => {
     const { place, key } = located(loss, name, unit);
     const input = inputOf(loss, data, place, key);
-    if (rank !== undefined && input.shape.length !== rank)
-      throw new ValidationError(
-        `data[${place}].lossFnInputs.${key} has rank ${input.shape.length}, the loss ${loss.name} declared ${rank}`,
-      );
+    if (rank !== undefined) checkRank(loss, input.shape.length, rank, place, key);
     if (key !== 'logprobs') return input;
     const values = Float64Array.from(logprobs[place]!);
     if (values.length !== input.data.length)

@@ -1,6 +1,7 @@
 import type { ObservableInput } from 'rxjs';
 import type { CustomLossFn, LossHandle } from '../client/training/customLoss.js';
 import type { SamplingClient } from '../client/SamplingClient.js';
+import type { TracedLoss } from '../losses/TracedLoss.js';
 import type { Datum } from '../wire/datum.js';
 import type { AdamParams, OptimizerParams } from '../wire/optimizer.js';
 import type { ForwardBackwardOutput, LossFnConfig, LossFnType } from '../wire/training.js';
@@ -15,7 +16,7 @@ export interface Trainable {
   /** Needed for custom losses. */
   forwardBackwardCustom?(
     data: readonly Datum[],
-    loss: CustomLossFn | LossHandle,
+    loss: CustomLossFn | LossHandle | TracedLoss,
   ): ObservableInput<ForwardBackwardOutput>;
   optimStep(
     params: AdamParams | OptimizerParams,

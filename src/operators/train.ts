@@ -12,6 +12,7 @@ import {
   Subscription,
 } from 'rxjs';
 import type { CustomLossFn, LossHandle } from '../client/training/customLoss.js';
+import type { TracedLoss } from '../losses/TracedLoss.js';
 import type { AdamParams, OptimizerParams } from '../wire/optimizer.js';
 import type { LossFnConfig, LossFnType } from '../wire/training.js';
 import { concatMapAhead } from './concatMapAhead.js';
@@ -29,8 +30,8 @@ import { numberBatches, type TrainingBatch } from './trainingBatch.js';
 type Scheduled<P> = Omit<P, 'learningRate'> & { readonly learningRate?: number | Schedule };
 
 interface StepOptions {
-  /** A loss of the service by name, a function in closed form, or the handle of an uploaded loss. */
-  readonly loss: LossFnType | CustomLossFn | LossHandle;
+  /** A loss of the service by name, one recorded by `defineLoss`, a function in closed form, or the handle of an uploaded loss. */
+  readonly loss: LossFnType | CustomLossFn | LossHandle | TracedLoss;
   /** Numbers and texts the named loss takes. */
   readonly lossFnConfig?: LossFnConfig;
   /** How many further steps are submitted before the result of one has arrived: an integer ≥ 0. Default 1. */

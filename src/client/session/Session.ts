@@ -34,6 +34,7 @@ import { GoneError, NotFoundError, type TinkerError } from '../errors.js';
 import { segments } from '../rest/restQuery.js';
 import { SampleDispatcher } from '../sampling/SampleDispatcher.js';
 import type { UnderWay } from './underWay.js';
+import { CustomLosses } from '../training/customLoss.js';
 import { WireFormat } from '../training/WireFormat.js';
 
 export interface SessionOptions {
@@ -221,6 +222,8 @@ export interface OpenSession {
   /** Bytes of results being fetched. */
   readonly responseBytes: Budget;
   readonly wireFormat: WireFormat;
+  /** The losses that were uploaded. */
+  readonly losses: CustomLosses;
   /** Replaced while the client runs: read it when it matters. */
   dynamicConfig: DynamicConfig;
   /** Tells the server that nobody waits for a sample any more, where it wants to know. */
@@ -242,6 +245,7 @@ export function openSession(
     trainingBytes: new Budget(fwdbwdDispatchBytesSemaphoreSize, 'soft'),
     responseBytes: new Budget(inflightResponseBytesSemaphoreSize, 'soft'),
     wireFormat: new WireFormat(connection.events),
+    losses: new CustomLosses(),
     dynamicConfig,
     cancelSample: (requestId) => {
       if (!opened.dynamicConfig.sampleCancelEnabled) return false;

@@ -71,6 +71,11 @@ export function describe(
       };
     case 'option-ignored':
       return { level: 'warning', text: `the service ignored ${event.option}: its samples of ${event.target} lack it` };
+    case 'loss-runs-here':
+      return {
+        level: 'warning',
+        text: `the service does not run the loss ${event.target} (${event.reason}): it is evaluated here, between two passes`,
+      };
     case 'sample-resubmitted':
       return { level: 'info', text: `a sample of ${event.target} is submitted again: ${event.error.message}` };
     case 'request-failed':

@@ -2,14 +2,23 @@ import { concatMap, map, takeUntil, tap, type Observable } from 'rxjs';
 import type { PreparedDatum } from '../../wire/datum.js';
 import type { Json } from '../../wire/record.js';
 import type { ForwardBackwardOutput } from '../../wire/training.js';
-import { backwardData, forwardData, runCustomLoss, withCustomMetrics, type CustomLossFn } from './customLoss.js';
+import { evaluateLoss } from '../../losses/evaluateLoss.js';
+import type { TracedLoss } from '../../losses/TracedLoss.js';
+import {
+  backwardData,
+  forwardData,
+  runCustomLoss,
+  tracedData,
+  withCustomMetrics,
+  type CustomLossFn,
+} from './customLoss.js';
 import type { RequestType } from '../events.js';
 import { accept, awaitResult, type Accepted, type Submission } from '../results/awaitResult.js';
 import { PassSender, type Pass } from './PassSender.js';
 import type { ResultFormat } from '../results/retrieve.js';
 import type { OpenSession } from '../session/Session.js';
 import type { FutureProgress } from '../TinkerFuture.js';
-import { Turnstile } from './Turnstile.js';
+import { Turnstile, type TurnInHand } from './Turnstile.js';
 
 /** One request, one turn, one result. */
 export interface Operation<A> {
@@ -68,10 +77,34 @@ export class ModelTurns {
   }
 
   pass(pass: Pass, progress: FutureProgress): Observable<ForwardBackwardOutput> {
-    return this.#turns.take(({ release, commit }) =>
-      commit(this.#passes.submit(pass, progress), this.#abandoned).pipe(
-        tap(release),
-        concatMap((accepted) => this.#passes.results(accepted)),
+    return this.#turns.take((turn) => this.#onePass(turn, pass, progress));
+  }
+
+  /** A traced loss in one turn: one pass where the service runs it, else as {@link customPass}. */
+  tracedPass(
+    requestType: Pass['requestType'],
+    data: readonly PreparedDatum[],
+    loss: TracedLoss,
+    progress: FutureProgress,
+  ): Observable<ForwardBackwardOutput> {
+    const here: CustomLossFn = (given, logprobs) => evaluateLoss(loss, given, logprobs);
+    const forward: Pass = { lossFn: 'cross_entropy', requestType: 'Forward', data: forwardData(data) };
+    const runHere = (turn: TurnInHand): Observable<ForwardBackwardOutput> =>
+      requestType === 'ForwardBackward'
+        ? this.#twoPasses(turn, forward, data, here, progress)
+        : this.#onePass(turn, forward, progress).pipe(
+            map((output) => withCustomMetrics(output, runCustomLoss(here, data, output))),
+          );
+    const { connection, losses } = this.#session;
+    if (loss.unit !== 'datum' || !connection.config.customLossServerSide) return this.#turns.take(runHere);
+    return this.#turns.take((turn) =>
+      losses.handleOf(this.#session, loss, data, progress).pipe(
+        concatMap((handle) => {
+          if (handle === undefined) return runHere(turn);
+          const lossFnConfig = { loss_id: handle.lossId };
+          const pass: Pass = { requestType, data: tracedData(loss, data), lossFn: 'custom', lossFnConfig };
+          return this.#onePass(turn, pass, progress);
+        }),
       ),
     );
   }
@@ -82,21 +115,35 @@ export class ModelTurns {
     loss: CustomLossFn,
     progress: FutureProgress,
   ): Observable<ForwardBackwardOutput> {
-    const pass = { lossFn: 'cross_entropy' };
-    const forward: Pass = { ...pass, requestType: 'Forward', data: forwardData(data) };
-    return this.#turns.take(({ release, commit }) =>
-      commit(this.#passes.submit(forward, progress), this.#abandoned).pipe(
-        concatMap((accepted) => this.#passes.results(accepted)),
-        concatMap((output) => {
-          const result = runCustomLoss(loss, data, output);
-          const backward: Pass = { ...pass, requestType: 'ForwardBackward', data: backwardData(data, output, result) };
-          return commit(this.#passes.submit(backward, progress), this.#abandoned).pipe(
-            tap(release),
-            concatMap((accepted) => this.#passes.results(accepted)),
-            map((final) => withCustomMetrics(final, result)),
-          );
-        }),
-      ),
+    const forward: Pass = { lossFn: 'cross_entropy', requestType: 'Forward', data: forwardData(data) };
+    return this.#turns.take((turn) => this.#twoPasses(turn, forward, data, loss, progress));
+  }
+
+  #onePass({ release, commit }: TurnInHand, pass: Pass, progress: FutureProgress): Observable<ForwardBackwardOutput> {
+    return commit(this.#passes.submit(pass, progress), this.#abandoned).pipe(
+      tap(release),
+      concatMap((accepted) => this.#passes.results(accepted)),
+    );
+  }
+
+  #twoPasses(
+    turn: TurnInHand,
+    forward: Pass,
+    data: readonly PreparedDatum[],
+    loss: CustomLossFn,
+    progress: FutureProgress,
+  ): Observable<ForwardBackwardOutput> {
+    return turn.commit(this.#passes.submit(forward, progress), this.#abandoned).pipe(
+      concatMap((accepted) => this.#passes.results(accepted)),
+      concatMap((output) => {
+        const result = runCustomLoss(loss, data, output);
+        const backward: Pass = {
+          ...forward,
+          requestType: 'ForwardBackward',
+          data: backwardData(data, output, result),
+        };
+        return this.#onePass(turn, backward, progress).pipe(map((final) => withCustomMetrics(final, result)));
+      }),
     );
   }
 

@@ -1,4 +1,6 @@
-import { finalize, map, tap, type Observable } from 'rxjs';
+import { catchError, defer, finalize, map, of, tap, type Observable } from 'rxjs';
+import { lossInput } from '../../losses/evaluateLoss.js';
+import type { TracedLoss } from '../../losses/TracedLoss.js';
 import {
   CreateCustomLossRequest,
   CreateCustomLossResponse,
@@ -9,8 +11,9 @@ import type { Datum, PreparedDatum } from '../../wire/datum.js';
 import { TensorData } from '../../wire/tensor.js';
 import { ValidationError } from '../../wire/tinkerError.js';
 import type { ForwardBackwardOutput } from '../../wire/training.js';
+import { once } from '../connection/once.js';
 import { prepare } from '../connection/prepare.js';
-import { APIResponseValidationError, CustomLossError } from '../errors.js';
+import { APIResponseValidationError, APIStatusError, CustomLossError, RequestFailedError } from '../errors.js';
 import { submitWork } from '../results/submitWork.js';
 import type { OpenSession } from '../session/Session.js';
 import type { FutureProgress } from '../TinkerFuture.js';
@@ -159,7 +162,44 @@ export interface CustomLossDefinition {
 export class CustomLosses {
   /** Uploaded, or being uploaded. */
   readonly #known = new Set<string>();
+  readonly #handles = new Map<string, LossHandle>();
+  readonly #traced = new Map<string, Observable<LossHandle | undefined>>();
   #next = 0;
+
+  /**
+   * The handle of a traced loss: uploaded the first time, then the same one again. Undefined where the service does not
+   * run it, which is remembered.
+   */
+  handleOf(
+    session: OpenSession,
+    { name, inputs, graph }: TracedLoss,
+    data: readonly PreparedDatum[],
+    progress: FutureProgress,
+  ): Observable<LossHandle | undefined> {
+    const ranked = inputs.map((input): CustomLossInput => {
+      const rank = input.rank ?? rankOf(data[0]!, input.name);
+      return { name: input.name, rank };
+    });
+    const key = JSON.stringify([ranked, graph]);
+    const known = this.#traced.get(key);
+    if (known !== undefined) return known;
+    const uploading = once(
+      defer(() => {
+        const handle = this.#handles.get(key);
+        if (handle !== undefined) return of(handle);
+        checkCustomLoss(name, ranked, graph);
+        return this.upload(session, { name, inputs: ranked, graph }, progress);
+      }).pipe(
+        catchError((error: unknown) => {
+          if (!isRefusal(error)) throw error;
+          session.connection.events.emit({ type: 'loss-runs-here', target: name, reason: error.message });
+          return of(undefined);
+        }),
+      ),
+    );
+    this.#traced.set(key, uploading);
+    return uploading;
+  }
 
   /** @throws ValidationError where the service runs no custom losses, or has this one already. */
   upload(
@@ -195,9 +235,36 @@ export class CustomLosses {
       tap(() => (uploaded = true)),
       // An upload that failed or was cancelled gave nobody a handle: the same loss may be uploaded again.
       finalize(() => uploaded || this.#known.delete(key)),
-      map(({ lossId }) => ({ name, inputs, sessionId: session.id, lossId })),
+      map(({ lossId }) => {
+        const handle = { name, inputs, sessionId: session.id, lossId };
+        this.#handles.set(key, handle);
+        return handle;
+      }),
     );
   }
+}
+
+/** Whether a service that was asked to run a loss said that it will not, rather than failing at it in passing. */
+const isRefusal = (error: unknown): error is RequestFailedError | APIStatusError =>
+  error instanceof RequestFailedError
+    ? error.category === 'user'
+    : error instanceof APIStatusError && [400, 404, 405, 422, 501].includes(error.status);
+
+function rankOf(datum: PreparedDatum, input: string): 0 | 1 | 2 {
+  const { tensor } = lossInput(datum, input);
+  return (tensor as TensorData).shape.length as 0 | 1 | 2;
+}
+
+/** The data of a pass with an uploaded loss: the targets and what the loss reads, under the names it reads them by. */
+export function tracedData({ inputs }: TracedLoss, data: readonly PreparedDatum[]): PreparedDatum[] {
+  return data.map((datum) => {
+    const named = inputs.slice(1).map(({ name }) => [name, lossInput(datum, name).tensor as TensorData]);
+    const lossFnInputs = {
+      target_tokens: datum.lossFnInputs['target_tokens']!,
+      ...Object.fromEntries(named),
+    } as Record<string, TensorData>;
+    return { ...datum, lossFnInputs };
+  });
 }
 
 const MOST_INPUTS = 16;

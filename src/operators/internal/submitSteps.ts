@@ -9,6 +9,7 @@ import {
   throwIfEmpty,
 } from 'rxjs';
 import { combineOutputs } from '../../client/training/combineOutputs.js';
+import { isTracedLoss } from '../../losses/TracedLoss.js';
 import type { Datum } from '../../wire/datum.js';
 import { ValidationError } from '../../wire/tinkerError.js';
 import type { ForwardBackwardOutput } from '../../wire/training.js';
@@ -94,7 +95,7 @@ export function submitSteps<T extends Trainable>(
         const metrics = Object.assign({}, ...updated.map((done) => done.metrics), output.metrics) as Step['metrics'];
         const step: Step = {
           index,
-          loss: typeof loss === 'function' ? lossSum : perUnit(lossSum, facts),
+          loss: typeof loss === 'function' || isTracedLoss(loss) ? lossSum : perUnit(lossSum, facts),
           lossSum,
           metrics,
           datums,

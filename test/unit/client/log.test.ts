@@ -48,9 +48,11 @@ describe('the log', () => {
       atMs: 0,
     });
     const ignored: TinkerEvent = { type: 'option-ignored', target: 's', option: 'topkPromptLogprobs', atMs: 0 };
-    expect(printed(undefined, [retry(1), retry(2), retry(3), ignored])).toEqual([
+    const here: TinkerEvent = { type: 'loss-runs-here', target: 'focal', reason: 'cannot run torch.svd', atMs: 0 };
+    expect(printed(undefined, [retry(1), retry(2), retry(3), ignored, here])).toEqual([
       'tinker-rx warning: try 3 failed, the next is in 4 s: POST /x: 429 slow',
       'tinker-rx warning: the service ignored topkPromptLogprobs: its samples of s lack it',
+      'tinker-rx warning: the service does not run the loss focal (cannot run torch.svd): it is evaluated here, between two passes',
     ]);
   });
 
