@@ -1,16 +1,41 @@
 /**
  * `npm run check`: everything that must be green and needs Node only. With `--all`, which is what `.ci/run` asks for, also
  * a clean install, the package, the API reference, Python, a browser and other releases of Node. Names of steps as arguments
- * run only those: `npm run check -- types lint`.
+ * run only those: `npm run check -- types lint`. It ends with the slowest files of tests and how long each step took.
  */
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join, relative } from 'node:path';
 import { packageSteps } from './check-package.mjs';
 import { command, execute, root, runSteps } from './steps.mjs';
 
 const npm = (name, script, options) => command(name, 'npm', ['run', '--silent', script], options);
 const VITEST = join(root, 'node_modules/vitest/vitest.mjs');
-const vitest = (name, ...args) => command(name, process.execPath, [VITEST, 'run', ...args]);
+
+/** How long each file of tests took, so that the end of the run can name the slowest. */
+const files = [];
+const reports = mkdtempSync(join(tmpdir(), 'tinker-rx-check-'));
+process.on('exit', () => rmSync(reports, { recursive: true, force: true }));
+
+/** A step of tests, on the Node that runs this or on another one. */
+function vitest(name, args, { node = process.execPath, ...options } = {}) {
+  const report = join(reports, `${name.replace(/\W+/g, '-')}.json`);
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  const step = command(name, node, [VITEST, 'run', ...args, ...reporters], options);
+  const note = () => {
+    if (!existsSync(report)) return;
+    for (const { name: path, startTime, endTime } of JSON.parse(readFileSync(report, 'utf8')).testResults)
+      files.push({ step: name, path: relative(root, path), seconds: (endTime - startTime) / 1000 });
+  };
+  return { ...step, run: () => step.run().finally(note) };
+}
+
+const SLOWEST = 12;
+const slowestFiles = () =>
+  files
+    .sort((a, b) => b.seconds - a.seconds)
+    .slice(0, SLOWEST)
+    .map(({ step, path, seconds }) => `${seconds.toFixed(1).padStart(13)} s  ${path} (${step})`);
 
 /** Every folder of tests is a step of its own, so that none can be forgotten; these need more than Node. */
 const ELSEWHERE = new Set(['browser']);
@@ -18,17 +43,20 @@ const EXAMPLES = 'test/loopback/examples.test.ts';
 const NAMES = { parity: 'parity, as recorded' };
 const rooms = readdirSync(join(root, 'test'), { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && !ELSEWHERE.has(entry.name))
-  .map(({ name }) => vitest(NAMES[name] ?? name, `test/${name}/`, '--exclude', EXAMPLES));
+  .map(({ name }) => vitest(NAMES[name] ?? name, [`test/${name}/`, '--exclude', EXAMPLES]));
 
 const checks = [
-  npm('types', 'typecheck'),
   npm('build', 'build', { needed: true }),
-  // On a core of its own while the compiler has the other.
-  npm('lint', 'lint', { early: true }),
+  npm('types', 'typecheck'),
+  // Beside the tests, which seldom keep both cores busy.
+  npm('lint', 'lint', { side: true }),
+  npm('knip', 'knip', { side: true }),
   ...rooms,
-  vitest('examples', EXAMPLES),
-  vitest('timed, one by one', '--config', 'vitest.timed.config.ts'),
+  vitest('examples', [EXAMPLES]),
 ];
+
+/** These look at a clock, so they come last, when nothing runs beside them. */
+const timed = vitest('timed, one by one', ['--config', 'vitest.timed.config.ts']);
 
 const asRoot = (...line) => {
   const [program, ...args] = [
@@ -107,39 +135,55 @@ async function getNode() {
   return versions.join(', ');
 }
 
-/** The tests of pages and examples, which Node's release changes least, are left to the release that runs this. */
-const PAGES = [EXAMPLES, 'test/loopback/readme.test.ts', 'test/unit/docs/**'];
+/**
+ * What another release of Node cannot change is left to the release that runs this: operators and the client in virtual time with
+ * an injected transport (marbles), recorded bytes through codecs and renderers (parity), the tests of pages, examples and lint.
+ * The rest runs on every release: sockets, streams, files, processes, worker threads, WebAssembly, zlib. A new folder is part of the rest.
+ */
+const SAME_EVERYWHERE = [
+  'test/marbles/**',
+  'test/parity/**',
+  'test/unit/docs/**',
+  'test/unit/importDirection.test.ts',
+  'test/unit/lintRules.test.ts',
+  EXAMPLES,
+  'test/loopback/readme.test.ts',
+];
 
-/** The suite on another release of Node. */
+/** What depends on Node, on another release of it. */
 const onNode = (release) =>
-  command(
+  vitest(
     `Node ${release}`,
-    join(nodeBin(release), 'node'),
-    [VITEST, 'run', ...PAGES.flatMap((path) => ['--exclude', path])],
-    { env: { PATH: `${nodeBin(release)}${delimiter}${process.env.PATH}` } },
+    SAME_EVERYWHERE.flatMap((path) => ['--exclude', path]),
+    {
+      node: join(nodeBin(release), 'node'),
+      env: { PATH: `${nodeBin(release)}${delimiter}${process.env.PATH}` },
+    },
   );
 
 const all = () => [
   command('install', 'npm', ['ci'], { needed: true }),
   ...checks,
-  npm('API reference', 'docs'),
-  npm('knip', 'knip'),
-  ...packageSteps(),
   { name: 'get Python and its SDK', early: true, run: getPython },
-  npm('parity with the Python SDK', 'test:parity'),
-  { name: 'get a browser', early: true, run: getBrowser },
-  { name: 'browser', run: browser },
+  vitest('parity with the Python SDK', ['--config', 'vitest.parity.config.ts']),
   { name: `get Node ${OTHER_RELEASES.join(' and ')}`, early: true, run: getNode },
   ...OTHER_RELEASES.map(onNode),
+  npm('API reference', 'docs', { side: true }),
+  ...packageSteps().map((step) => ({ ...step, side: true })),
+  { name: 'get a browser', early: true, run: getBrowser },
+  { name: 'browser', run: browser },
+  timed,
 ];
 
 const given = process.argv.slice(2);
 const names = given.filter((argument) => argument !== '--all');
-const steps = given.includes('--all') ? all() : checks;
+const steps = given.includes('--all') ? all() : [...checks, timed];
 const unknown = names.filter((name) => !steps.some((step) => step.name === name));
 if (unknown.length > 0) {
   throw new RangeError(
     `no step is called ${unknown.join(', ')}; there are: ${steps.map(({ name }) => name).join('; ')}`,
   );
 }
-await runSteps(names.length === 0 ? steps : steps.filter(({ name }) => names.includes(name)));
+await runSteps(names.length === 0 ? steps : steps.filter(({ name }) => names.includes(name)), () =>
+  files.length === 0 ? [] : [`the slowest files of tests:`, ...slowestFiles()],
+);

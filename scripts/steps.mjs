@@ -1,4 +1,4 @@
-/** Named steps, one after the other: each is counted, and only a step that all others need ends the run. */
+/** Named steps, in order, some beside the others: each is counted, and only a step that all others need ends the run. */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
@@ -55,12 +55,11 @@ function surroundings() {
 }
 
 /** A step that runs a program and shows its output, unless it runs beside others. */
-export const command = (name, program, args, { needed = false, early = false, ...options } = {}) => ({
-  name,
-  needed,
-  early,
-  run: () => execute(program, args, { show: !early, ...options }).then((told) => (early ? told.trimEnd() : undefined)),
-});
+export const command = (name, program, args, { needed = false, early = false, side = false, ...options } = {}) => {
+  const quiet = early || side;
+  const run = () => execute(program, args, { show: !quiet, ...options });
+  return { name, needed, early, side, run: () => run().then((told) => (quiet ? told.trimEnd() : undefined)) };
+};
 
 /** Runs a step: how it went, how long it took, and what it had to tell. */
 async function perform({ name, needed = false, run }) {
@@ -76,18 +75,26 @@ async function perform({ name, needed = false, run }) {
 
 /**
  * Runs the steps in order, says of each how it went and how long it took, ends in the line `N passed, N failed`, and sets
- * the exit code. What a step returns is told beside its name.
+ * the exit code. What a step returns is told beside its name. `ending` gives lines to print before the list of steps.
  *
- * `needed` steps end the run when they fail. `early` ones, which must not show output of their own, are begun as soon as
- * the needed steps at the start are done, and told of in their turn: what waits for the network need not keep the rest waiting.
+ * `needed` steps end the run when they fail. As soon as those at the start are done, two kinds are begun that must not show output
+ * of their own, and are told of in their turn: all `early` ones at once, which wait for the network; and the `side` ones, one after
+ * the other, which use a core that the steps in front leave idle. What is to run alone comes after the last of them in the list.
  */
-export async function runSteps(steps) {
+export async function runSteps(steps, ending = () => []) {
   const started = Date.now();
   const outcomes = [];
   const begun = new Map();
+  const begin = () => {
+    let last = Promise.resolve();
+    for (const step of steps) {
+      if (step.early) begun.set(step, perform(step));
+      else if (step.side) begun.set(step, (last = last.then(() => perform(step))));
+    }
+  };
   const firstFree = steps.findIndex(({ needed = false }) => !needed);
   for (const [place, step] of steps.entries()) {
-    if (place === firstFree) for (const early of steps.filter((one) => one.early)) begun.set(early, perform(early));
+    if (place === firstFree) begin();
     console.log(`\n== ${step.name}`);
     const outcome = await (begun.get(step) ?? perform(step));
     outcomes.push(outcome);
@@ -99,11 +106,11 @@ export async function runSteps(steps) {
     break;
   }
   const failed = outcomes.filter(({ passed }) => !passed).length;
-  console.log();
-  for (const { name, passed, seconds } of outcomes)
+  console.log(['', ...ending(), ''].join('\n'));
+  for (const { name, passed, seconds } of outcomes.sort((a, b) => b.seconds - a.seconds))
     console.log(`${passed ? 'passed' : 'FAILED'} ${seconds.toFixed(1).padStart(6)} s  ${name}`);
   console.log(`${''.padEnd(7)}${((Date.now() - started) / 1000).toFixed(1).padStart(6)} s  in all`);
   console.log(`${outcomes.length - failed} passed, ${failed} failed`);
-  // What was begun early and not waited for has nothing to go on for.
+  // What was begun and not waited for has nothing to go on for.
   process.exit(failed === 0 ? 0 : 1);
 }

@@ -48,7 +48,11 @@ export function tailLines(path: string, everyMs: number, scheduler: SchedulerLik
     const look = async (): Promise<void> => {
       try {
         const handle = await open(path, 'r');
-        await readMore(handle).finally(() => handle.close());
+        try {
+          await readMore(handle);
+        } finally {
+          await handle.close();
+        }
       } catch {
         // Not there, or not now: the next look may find it.
       }
