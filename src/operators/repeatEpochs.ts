@@ -1,5 +1,5 @@
 import { identity, Observable, type OperatorFunction } from 'rxjs';
-import { currentGate } from './gate.js';
+import { currentGate, withGate } from './gate.js';
 import { Listener, type ListenerCallbacks } from './internal/listener.js';
 
 export interface RepeatEpochsOptions<T, R> {
@@ -20,7 +20,8 @@ export interface RepeatEpochsOptions<T, R> {
  * rows.pipe(repeatEpochs({ epochs: 3, each: (rows, epoch) => rows.pipe(shuffle({ window: 4096, seed: epoch })) }))
  * ```
  * Errors, also throws of `each`, end it at once. It completes after the last epoch; an endless one over an empty
- * source would spin, so an epoch without a value ends it too. Unsubscribing stops the epoch under way. Holds nothing.
+ * source would spin, so an epoch without a value ends it too. The next epoch begins once its {@link Gate} downstream is
+ * open, so that an endless one over an array does not spin either. Unsubscribing stops the epoch in flight. Holds nothing.
  */
 export function repeatEpochs<T, R = T>({
   epochs = Infinity,
@@ -46,6 +47,8 @@ export function repeatEpochs<T, R = T>({
           advance();
         },
       };
+      let stopWaiting: (() => void) | undefined;
+      subscriber.add(() => stopWaiting?.());
       // A loop, where `repeat` would recurse: thousands of synchronous epochs must not end in a stack overflow.
       const advance = () => {
         if (looping) return;
@@ -53,6 +56,10 @@ export function repeatEpochs<T, R = T>({
         while (over && !subscriber.closed) {
           if (epoch === epochs || (epoch > 0 && values === 0)) {
             subscriber.complete();
+            break;
+          }
+          if (gate?.isOpen === false) {
+            stopWaiting = gate.onceOpen(() => withGate(gate, advance));
             break;
           }
           over = false;

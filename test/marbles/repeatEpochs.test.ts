@@ -1,5 +1,6 @@
-import { EMPTY, from, map, type Observable, of, take, timer } from 'rxjs';
+import { EMPTY, from, map, type Observable, of, take, timer, tap } from 'rxjs';
 import { describe, expect, it } from 'vitest';
+import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
 import { repeatEpochs } from '../../src/operators/repeatEpochs.js';
 import { keepsContract } from './contract.js';
 import { marbles } from './marbles.js';
@@ -115,6 +116,23 @@ describe('repeatEpochs', () => {
       const expected = '       --a-(a|)';
       const result = source.pipe(repeatEpochs({ epochs: 2, each: () => timer(2).pipe(map(() => 'a')) }));
       m.expect(result).toBeObservable(expected);
+    }),
+  );
+
+  it(
+    'does not spin over an array: the next epoch begins once there is room downstream',
+    marbles((m) => {
+      let read = 0;
+      const source = of('a', 'b').pipe(tap(() => read++));
+      const expected = '       --a-b-(a|)';
+      const result = source.pipe(
+        repeatEpochs(),
+        concatMapAhead((value) => timer(2).pipe(map(() => value)), { ahead: 0 }),
+        take(3),
+      );
+      m.expect(result).toBeObservable(expected);
+      m.flush();
+      expect(read).toBe(4);
     }),
   );
 });

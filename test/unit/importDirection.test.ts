@@ -16,12 +16,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   operators: ['wire', 'losses', 'client', 'chat', 'sources'],
   sources: ['wire', 'client', 'chat', 'operators'],
   sinks: ['wire', 'client', 'operators', 'sources'],
+  rl: ['wire', 'losses', 'client', 'chat', 'operators', 'sources', 'sinks'],
   testing: ['wire', 'transport', 'client'],
   local: ['wire', 'losses'],
-  serve: ['wire', 'transport', 'client', 'chat', 'operators', 'sources', 'sinks'],
+  serve: ['wire', 'transport', 'client', 'chat', 'operators', 'sources', 'sinks', 'rl'],
   'ai-sdk': ['wire', 'transport', 'client', 'chat', 'serve'],
-  dashboard: ['wire', 'client', 'operators', 'sources', 'sinks'],
-  cli: ['wire', 'transport', 'client', 'operators', 'sources', 'sinks', 'chat', 'losses', 'local', 'dashboard'],
+  dashboard: ['wire', 'client', 'operators', 'sources', 'sinks', 'rl'],
+  cli: ['wire', 'transport', 'client', 'operators', 'sources', 'sinks', 'chat', 'losses', 'rl', 'local', 'dashboard'],
 };
 
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));

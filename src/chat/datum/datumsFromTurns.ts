@@ -13,6 +13,8 @@ export interface SampledTurn {
   readonly sequence: SampledSequence;
   /** Advantage of its tokens: one for all, or one each. Default: the episode's. 0 takes no part in training. */
   readonly advantage?: number | ArrayLike<number>;
+  /** Whether its tokens take no part in training: their advantage and their `sequence_ratio_mask` are 0. Default false. */
+  readonly masked?: boolean;
 }
 
 export interface TurnDatumOptions {
@@ -22,7 +24,7 @@ export interface TurnDatumOptions {
   readonly maxLength?: number;
   /** Say which tokens come from which sampled sequence, where all turns know theirs. Default true. */
   readonly provenance?: boolean;
-  /** Add `sequence_ratio_mask`, which gspo needs: 1 on sampled tokens. Default false. */
+  /** Add `sequence_ratio_mask`, which gspo needs: 1 on sampled tokens that are trained on. Default false. */
   readonly sequenceRatioMask?: boolean;
 }
 
@@ -50,7 +52,7 @@ export function datumsFromTurns(turns: readonly SampledTurn[], options: TurnDatu
   if (!(maxLength >= 2)) throw new RangeError(`maxLength must be >= 2, got ${maxLength}`);
   const hasProvenance = (options.provenance ?? true) && turns.every(({ sequence }) => Boolean(sequence.sequenceId));
   const drafts: Draft[] = [];
-  for (const { prompt, sequence, advantage = shared } of turns) {
+  for (const { prompt, sequence, advantage = shared, masked = false } of turns) {
     let draft = drafts.at(-1);
     let rest: readonly ModelInputChunk[] | undefined =
       draft === undefined ? undefined : remainderAfter(draft.chunks, prompt.chunks);
@@ -58,7 +60,7 @@ export function datumsFromTurns(turns: readonly SampledTurn[], options: TurnDatu
       drafts.push((draft = emptyDraft()));
       rest = prompt.chunks;
     }
-    append(draft, rest, sequence, advantage);
+    append(draft, rest, sequence, masked ? 0 : advantage, masked ? 0 : 1);
   }
   return drafts.map((draft) => finish(draft, maxLength, hasProvenance, options.sequenceRatioMask ?? false));
 }
@@ -77,6 +79,7 @@ function append(
   observation: readonly ModelInputChunk[],
   { tokens, logprobs, sequenceId = '' }: SampledSequence,
   advantage: number | ArrayLike<number>,
+  mask: 0 | 1,
 ): void {
   const { length } = tokens;
   if (logprobs === undefined || logprobs.length !== length) {
@@ -94,17 +97,17 @@ function append(
   const offset = draft.mask.length;
   draft.chunks = joinText([...draft.chunks, ...observation, { type: 'encoded_text', tokens }]);
   for (let row = 0; row < observed; row++) addRow(draft, 0, 0, 0);
-  for (let row = 0; row < length; row++) addRow(draft, logprobs[row]!, advantages[row]!, 1);
+  for (let row = 0; row < length; row++) addRow(draft, logprobs[row]!, advantages[row]!, mask);
   draft.spans.push(
     { type: 'prompt', sequenceId, offset, length: observed },
     { type: 'sampled', sequenceId, offset: 0, length },
   );
 }
 
-function addRow({ logprobs, advantages, mask }: Draft, logprob: number, advantage: number, isSampled: 0 | 1): void {
+function addRow({ logprobs, advantages, mask }: Draft, logprob: number, advantage: number, isTrained: 0 | 1): void {
   logprobs.push(logprob);
   advantages.push(advantage);
-  mask.push(isSampled);
+  mask.push(isTrained);
 }
 
 function finish(draft: Draft, maxLength: number, hasProvenance: boolean, hasMask: boolean): Datum {

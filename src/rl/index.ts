@@ -1,0 +1,23 @@
+export { advantages, type AdvantagesOptions, type ScoredGroup, type Scoring } from './advantages.js';
+export { grpo, type GrpoOptions, type KlPenaltyOptions, type Reference } from './grpo.js';
+export { LivePolicy, type PolicyVersion } from './LivePolicy.js';
+export { reinforce, type ReinforceOptions } from './reinforce.js';
+export type { DropReason, RlEvent, RlListener, RlWarningCode } from './rlEvent.js';
+export type { ClipBounds, RlLoss } from './rlLoss.js';
+export type { RlResume, RlStep } from './rlStep.js';
+export type {
+  Agent,
+  Graded,
+  Group,
+  GroupAgent,
+  GroupContext,
+  Policy,
+  Rollout,
+  RolloutContext,
+  RolloutFailure,
+  RolloutHook,
+  Trajectory,
+  Turn,
+} from './rollout.js';
+export { rollouts, type RolloutsOptions } from './rollouts.js';
+export { type Answer, singleTurn, type SingleTurnOptions } from './singleTurn.js';

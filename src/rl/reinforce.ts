@@ -1,0 +1,38 @@
+import { defer, type OperatorFunction } from 'rxjs';
+import type { SamplingClient } from '../client/SamplingClient.js';
+import type { Sampleable } from '../operators/sampleFrom.js';
+import type { Trainable } from '../operators/train.js';
+import { advantages } from './advantages.js';
+import { grpo, type GrpoOptions } from './grpo.js';
+import { LivePolicy } from './LivePolicy.js';
+import type { RlStep } from './rlStep.js';
+import type { Agent } from './rollout.js';
+import { rollouts, type RolloutsOptions } from './rollouts.js';
+
+export interface ReinforceOptions<T, S extends Sampleable = SamplingClient>
+  extends Omit<RolloutsOptions<T, S>, 'policy'>, Omit<GrpoOptions<S>, 'policy' | 'scheduler' | 'resume' | 'onEvent'> {}
+
+/**
+ * Reinforcement learning in one call: tries tasks with an agent, and trains on what it learns from them.
+ *
+ * ```ts
+ * tasks.pipe(reinforce(trainer, agent, { group: 16, groupsPerBatch: 8, adam: { learningRate: 1e-4 } }))
+ * ```
+ * The same as `rollouts`, `advantages` and `grpo` around one {@link LivePolicy}; takes the options of all three, and behaves
+ * as they do on errors, completion and unsubscribing.
+ */
+export function reinforce<T, S extends Sampleable = SamplingClient>(
+  trainer: Trainable<S>,
+  agent: Agent<T, S>,
+  options: ReinforceOptions<T, S>,
+): OperatorFunction<T, RlStep<T>> {
+  return (source) =>
+    defer(() => {
+      const policy = new LivePolicy<S>();
+      return source.pipe(
+        rollouts<T, S>(agent, { ...options, policy }),
+        advantages<T>(options.advantages),
+        grpo<T, S>(trainer, { ...options, policy }),
+      );
+    });
+}

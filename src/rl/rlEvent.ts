@@ -1,0 +1,48 @@
+/** What a run of reinforcement learning tells while it runs. Nothing waits without saying for what. */
+export type RlEvent =
+  /** Nothing new is started until what it waits for has come. */
+  | {
+      readonly type: 'rl-waiting';
+      /**
+       * - `policy`: there is nothing to sample from yet
+       * - `training`: as many groups are admitted beyond what was trained on as may be
+       * - `rollouts`: a batch lacks groups that are still being sampled
+       */
+      readonly for: 'policy' | 'training' | 'rollouts';
+      /** Groups admitted so far. */
+      readonly admitted: number;
+      /** Of these, groups that training is done with. */
+      readonly done: number;
+    }
+  | { readonly type: 'group-admitted'; readonly order: number; readonly step: number }
+  | {
+      readonly type: 'group-finished';
+      readonly order: number;
+      readonly rewards: readonly number[];
+      readonly failures: number;
+      readonly durationMs: number;
+    }
+  /** A rollout failed; `final` says whether it is tried again. */
+  | {
+      readonly type: 'rollout-failed';
+      readonly order: number;
+      readonly index: number;
+      readonly attempt: number;
+      readonly final: boolean;
+      readonly error: unknown;
+    }
+  /** A group is not trained on. It still counts in the metrics. */
+  | { readonly type: 'group-dropped'; readonly order: number; readonly reason: DropReason }
+  /** No group of a batch taught anything: there was no optimizer step, and the next tasks are taken. */
+  | { readonly type: 'batch-skipped'; readonly groups: number; readonly reason: string }
+  /** New weights can be sampled from. */
+  | { readonly type: 'policy-published'; readonly step: number }
+  | { readonly type: 'rl-warning'; readonly code: RlWarningCode; readonly message: string };
+
+/** Why a group is not trained on: all rewards alike, or too few rollouts left. */
+export type DropReason = 'constant' | 'too-few';
+
+export type RlWarningCode = 'split-datums' | 'sampler-trainer-gap';
+
+/** Hears what happens. A throw is swallowed: a listener cannot hurt a run. */
+export type RlListener = (event: RlEvent) => void;
