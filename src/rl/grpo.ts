@@ -13,6 +13,7 @@ import {
   type ObservableInput,
   of,
   type OperatorFunction,
+  type SchedulerLike,
   Subscription,
   tap,
   toArray,
@@ -22,8 +23,11 @@ import { checkpointEvery, type CheckpointEveryOptions } from '../operators/check
 import { concatMapAhead } from '../operators/concatMapAhead.js';
 import { evaluateEvery, type EvaluateEveryOptions } from '../operators/evaluateEvery.js';
 import type { Step } from '../operators/step.js';
-import { train, type Trainable, type TrainOptions } from '../operators/train.js';
+import { lacks } from '../operators/internal/lacks.js';
+import type { ForwardPasses, Saves, TakesSnapshots, Trainable } from '../operators/Trainable.js';
+import { train, type TrainOptions } from '../operators/train.js';
 import type { MarkedBatch } from '../operators/trainingBatch.js';
+import type { Datum } from '../wire/datum.js';
 import type { ModelInput } from '../wire/modelInput.js';
 import { ValidationError } from '../wire/tinkerError.js';
 import type { AdvantagesOptions, ScoredGroup } from './advantages.js';
@@ -60,16 +64,22 @@ export interface KlPenaltyOptions {
   readonly concurrency?: number;
 }
 
-export interface GrpoOptions<S = SamplingClient> extends Omit<
-  TrainOptions,
-  'loss' | 'lossFnConfig' | 'ahead' | 'accumulate' | 'keepOutputs'
-> {
+/** What `grpo` needs of a trainer: to train, and what its options ask for. A `TrainingClient` is one. */
+export type RlTrainer<S = SamplingClient> = Trainable & Partial<TakesSnapshots<S> & Saves & ForwardPasses>;
+
+export interface GrpoOptions<S = SamplingClient> {
   /** What `rollouts` samples from; new weights are published to it after every step. Default: groups come from elsewhere, and no weights are published. */
   readonly policy?: LivePolicy<S>;
   /** How many groups make an optimizer step: an integer ≥ 1. */
   readonly groupsPerBatch: number;
   /** Default `importance_sampling`. */
   readonly loss?: RlLoss;
+  /** Adam's parameters; the learning rate may follow a schedule. Default: betas 0.9 and 0.95, eps 1e-8, a rate of 1e-4. */
+  readonly adam?: NonNullable<TrainOptions['adam']>;
+  /** Another optimizer family, in place of `adam`; `type` is its name. */
+  readonly optimizer?: NonNullable<TrainOptions['optimizer']>;
+  /** In how many parts a batch is trained on, each with its own optimizer step: an integer ≥ 1. Default 1. */
+  readonly substeps?: number;
   /**
    * How many optimizer steps the weights may be ahead of those that sampled a group when it is trained on: an integer ≥ 0.
    * 0 (default) is synchronous; above, sampling and training overlap.
@@ -96,6 +106,8 @@ export interface GrpoOptions<S = SamplingClient> extends Omit<
   readonly resume?: RlResume | undefined;
   /** Told of every wait, of batches without a lesson, and of warnings. Default: warnings are printed on stderr. */
   readonly onEvent?: RlListener | undefined;
+  /** For durations and expiry times. Default `asyncScheduler`. */
+  readonly scheduler?: SchedulerLike;
 }
 
 /** Root mean square of log ratios above 0.1: several times what rounding makes of them. */
@@ -121,19 +133,19 @@ const ADAM = { beta1: 0.9, beta2: 0.95, eps: 1e-8 };
  * that are not trained on yet; its {@link Gate} is closed while there are as many as may be.
  */
 export function grpo<T = unknown, S = SamplingClient>(
-  trainer: Trainable<S>,
+  trainer: RlTrainer<S>,
   options: GrpoOptions<S>,
 ): OperatorFunction<Group<T> | ScoredGroup<T>, RlStep<T>> {
   const plan = planOf(options);
   const { policy, resume, maxStepsOffPolicy, groupsPerBatch } = plan;
   const { loss, lossFnConfig } = plan.loss;
   if (policy !== undefined && trainer.saveWeightsAndGetSamplingClient === undefined) {
-    throw new TypeError('the trainer has no saveWeightsAndGetSamplingClient, which a policy needs');
+    throw lacks('saveWeightsAndGetSamplingClient', 'a policy');
   }
-  const submit = (data: Parameters<Trainable<S>['forwardBackward']>[0]) => {
+  const submit = (data: readonly Datum[]) => {
     if (typeof loss === 'string')
       return trainer.forwardBackward(data, loss, lossFnConfig === undefined ? {} : { lossFnConfig });
-    if (trainer.forwardBackwardCustom === undefined) throw new TypeError('the trainer has no forwardBackwardCustom');
+    if (trainer.forwardBackwardCustom === undefined) throw lacks('forwardBackwardCustom', 'a custom loss');
     return trainer.forwardBackwardCustom(data, loss);
   };
   return (source) =>
@@ -191,15 +203,21 @@ export function grpo<T = unknown, S = SamplingClient>(
         },
       });
 
-      const toBatch = (batch: MadeBatch<T> | undefined): Observable<MarkedBatch<S>> => {
+      const toBatch = (batch: MadeBatch<T> | undefined): Observable<MarkedBatch> => {
         if (batch === undefined) return EMPTY;
         made.push(batch);
+        const last = batch.next === (resume?.next ?? 0) + (pace.total ?? -1);
         const step = ++steps;
         loop.close(Math.min(plan.substeps, batch.data.length), (sampler) => {
           publish(sampler, step);
           pace.release(batch.unreleased);
         });
-        return of({ data: batch.data.map((each) => forLoss(each, plan.keepsMask)), position: position++, marks: [] });
+        return of({
+          data: batch.data.map((each) => forLoss(each, plan.keepsMask)),
+          position: position++,
+          marks: [],
+          last,
+        });
       };
 
       const toStep = (step: Step): RlStep<T> => {
@@ -254,29 +272,32 @@ export function grpo<T = unknown, S = SamplingClient>(
         ),
         defer(() => toBatch(maker.flush())),
       );
-      const { checkpoint, evaluate } = options;
       const first =
         policy === undefined
           ? defer(() => {
               publish(undefined, steps);
               return EMPTY;
             })
-          : defer(() => trainer.saveWeightsAndGetSamplingClient!()).pipe(tap((sampler) => publish(sampler, steps)));
+          : defer(() => loop.saveWeightsAndGetSamplingClient()).pipe(tap((sampler) => publish(sampler, steps)));
       const trained = batches.pipe(
-        checkpoint === undefined ? same() : checkpointEvery<S>({ ...checkpoint, atEnd: false }),
-        evaluate === undefined ? same() : evaluateEvery<S>({ ...evaluate, atEnd: false }),
+        withMarks(options),
         // How far ahead it may run is a matter of admission.
-        train<S>(loop, { ...plan.train, loss, ahead: Infinity, keepOutputs: true }),
+        train(loop, { ...plan.train, loss, ahead: Infinity, keepOutputs: true }),
         map(toStep),
       );
       return merge(first.pipe(ignoreElements()), trained).pipe(finalize(() => running.unsubscribe()));
     });
 }
 
-const same =
-  <S>(): OperatorFunction<MarkedBatch<S>, MarkedBatch<S>> =>
-  (source) =>
-    source;
+/** Saves and evaluations where they are asked for. */
+function withMarks<S>({ checkpoint, evaluate }: GrpoOptions<S>) {
+  return (source: Observable<MarkedBatch>): Observable<MarkedBatch<LoopTrainer<S>>> => {
+    const saving = checkpoint === undefined ? source : checkpointEvery(checkpoint)<LoopTrainer<S>>(source);
+    if (evaluate === undefined) return saving;
+    const evaluations = 'validation' in evaluate ? evaluateEvery(evaluate) : evaluateEvery<S>(evaluate);
+    return evaluations<LoopTrainer<S>>(saving);
+  };
+}
 
 type Plan<S> = ReturnType<typeof planOf<S>>;
 
@@ -290,6 +311,7 @@ function planOf<S>(options: GrpoOptions<S>) {
   if (minibatches > groupsPerBatch) {
     throw new RangeError(`minibatches must be <= groupsPerBatch (${groupsPerBatch}), got ${minibatches}`);
   }
+  if (adam !== undefined && optimizer !== undefined) throw new RangeError('adam and optimizer cannot both be given');
   if (minibatches > 1 && substeps > 1) throw new RangeError('minibatches and substeps cannot both be above 1');
   if (klPenalty !== undefined) {
     const { coefficient, discount = 0 } = klPenalty;

@@ -1,5 +1,5 @@
 export { advantages, type AdvantagesOptions, type ScoredGroup, type Scoring } from './advantages.js';
-export { grpo, type GrpoOptions, type KlPenaltyOptions, type Reference } from './grpo.js';
+export { grpo, type GrpoOptions, type KlPenaltyOptions, type Reference, type RlTrainer } from './grpo.js';
 export { LivePolicy, type PolicyVersion } from './LivePolicy.js';
 export { reinforce, type ReinforceOptions } from './reinforce.js';
 export type { DropReason, RlEvent, RlListener, RlWarningCode } from './rlEvent.js';

@@ -1,9 +1,8 @@
 import { defer, type OperatorFunction } from 'rxjs';
 import type { SamplingClient } from '../client/SamplingClient.js';
 import type { Sampleable } from '../operators/sampleFrom.js';
-import type { Trainable } from '../operators/train.js';
 import { advantages } from './advantages.js';
-import { grpo, type GrpoOptions } from './grpo.js';
+import { grpo, type GrpoOptions, type RlTrainer } from './grpo.js';
 import { LivePolicy } from './LivePolicy.js';
 import type { RlStep } from './rlStep.js';
 import type { Agent } from './rollout.js';
@@ -22,7 +21,7 @@ export interface ReinforceOptions<T, S extends Sampleable = SamplingClient>
  * as they do on errors, completion and unsubscribing.
  */
 export function reinforce<T, S extends Sampleable = SamplingClient>(
-  trainer: Trainable<S>,
+  trainer: RlTrainer<S>,
   agent: Agent<T, S>,
   options: ReinforceOptions<T, S>,
 ): OperatorFunction<T, RlStep<T>> {

@@ -1,4 +1,5 @@
 import type { CustomLossFn, LossHandle } from '../client/training/customLoss.js';
+import type { TracedLoss } from '../losses/TracedLoss.js';
 
 /** Bounds of the ratio itself, not of its distance from 1. */
 export interface ClipBounds {
@@ -14,7 +15,7 @@ export interface ClipBounds {
  * - `importance_sampling`: ratio × advantage
  * - `ppo`, `cispo`, `gspo`: with the ratio clipped, for gspo that of whole sequences
  * - `dro`: with a quadratic penalty of strength `beta` on the distance
- * - a function in closed form, or the handle of an uploaded loss
+ * - a function in closed form, a loss recorded by `defineLoss`, or the handle of an uploaded one
  */
 export type RlLoss =
   | 'importance_sampling'
@@ -24,4 +25,5 @@ export type RlLoss =
   | { readonly name: 'ppo' | 'cispo' | 'gspo'; readonly clip: ClipBounds }
   | { readonly name: 'dro'; readonly beta: number }
   | CustomLossFn
-  | LossHandle;
+  | LossHandle
+  | TracedLoss;

@@ -63,7 +63,7 @@ describe.each(['operators', 'sources', 'sinks', 'rl'])('the barrel of %s', (name
         ([, path]) => new URL(path!, new URL(file, folder(name))).pathname.split('/src/')[1]!.split('/')[0]!,
       );
       for (const top of from)
-        expect(['wire', 'client', 'chat', 'operators', 'sources', 'sinks', name], file).toContain(top);
+        expect(['wire', 'losses', 'client', 'chat', 'operators', 'sources', 'sinks', name], file).toContain(top);
     }
   });
 });

@@ -1,7 +1,7 @@
 import { concat, defer, EMPTY, mergeMap, type MonoTypeOperatorFunction, of } from 'rxjs';
 import type { MarkedBatch } from '../trainingBatch.js';
 
-/** Tells the last batch that it is: each is held back until the next one, or the end, has come. */
+/** Tells the last batch that it is: each that does not know is held back until the next one, or the end, has come. */
 export function markLast<T>(): MonoTypeOperatorFunction<MarkedBatch<T>> {
   return (source) =>
     defer(() => {
@@ -10,8 +10,9 @@ export function markLast<T>(): MonoTypeOperatorFunction<MarkedBatch<T>> {
         source.pipe(
           mergeMap((batch) => {
             const before = held;
-            held = batch;
-            return before === undefined ? EMPTY : of(before);
+            const known = batch.last !== undefined;
+            held = known ? undefined : batch;
+            return of(...(before === undefined ? [] : [before]), ...(known ? [batch] : []));
           }),
         ),
         defer(() => (held === undefined ? EMPTY : of({ ...held, last: true }))),

@@ -11,9 +11,11 @@ import {
 import { combineOutputs } from '../../client/training/combineOutputs.js';
 import { Queue } from '../../client/connection/Queue.js';
 import { cancelling } from '../../operators/internal/cancelling.js';
-import type { Trainable } from '../../operators/train.js';
+import { lacks } from '../../operators/internal/lacks.js';
+import type { ForwardPasses, Saves, TakesSnapshots, Trainable } from '../../operators/Trainable.js';
 import type { Datum } from '../../wire/datum.js';
 import type { ForwardBackwardOutput } from '../../wire/training.js';
+import type { RlTrainer } from '../grpo.js';
 
 /** Part of a batch, from the moment its groups are there. */
 interface Pass {
@@ -37,36 +39,38 @@ type Submit = (data: readonly Datum[]) => ObservableInput<ForwardBackwardOutput>
  * rest of the batch was still being sampled; and every last optimizer step of a batch is followed, in the same burst, by a
  * snapshot of the weights.
  */
-export class LoopTrainer<S> implements Trainable<S> {
+export class LoopTrainer<S> implements Trainable, Saves, TakesSnapshots<S>, ForwardPasses {
   readonly #closed = new Queue<ClosedBatch<S>>();
   #open: Pass[] = [];
 
   constructor(
-    private readonly trainer: Trainable<S>,
+    private readonly trainer: RlTrainer<S>,
     private readonly submit: Submit,
     private readonly running: Subscription,
     private readonly snapshots: boolean,
   ) {}
 
-  saveState(...args: Parameters<NonNullable<Trainable<S>['saveState']>>): ObservableInput<{ readonly path: string }> {
-    if (this.trainer.saveState === undefined) throw new TypeError('the trainer has no saveState');
+  saveState(...args: Parameters<Saves['saveState']>): ReturnType<Saves['saveState']> {
+    if (this.trainer.saveState === undefined) throw lacks('saveState', 'checkpoints');
     return this.trainer.saveState(...args);
   }
 
-  saveWeightsForSampler(
-    ...args: Parameters<NonNullable<Trainable<S>['saveWeightsForSampler']>>
-  ): ObservableInput<{ readonly path: string }> {
-    if (this.trainer.saveWeightsForSampler === undefined) {
-      throw new TypeError('the trainer has no saveWeightsForSampler');
-    }
+  saveWeightsForSampler(...args: Parameters<Saves['saveState']>): ReturnType<Saves['saveState']> {
+    if (this.trainer.saveWeightsForSampler === undefined)
+      throw lacks('saveWeightsForSampler', 'checkpoints of samplers');
     return this.trainer.saveWeightsForSampler(...args);
   }
 
   saveWeightsAndGetSamplingClient(): ObservableInput<S> {
     if (this.trainer.saveWeightsAndGetSamplingClient === undefined) {
-      throw new TypeError('the trainer has no saveWeightsAndGetSamplingClient');
+      throw lacks('saveWeightsAndGetSamplingClient', 'a policy');
     }
     return this.trainer.saveWeightsAndGetSamplingClient();
+  }
+
+  forward(...args: Parameters<ForwardPasses['forward']>): ReturnType<ForwardPasses['forward']> {
+    if (this.trainer.forward === undefined) throw lacks('forward', 'evaluation by held-out data');
+    return this.trainer.forward(...args);
   }
 
   /** Whether no batch waits to be taken by `train`. */
@@ -97,7 +101,7 @@ export class LoopTrainer<S> implements Trainable<S> {
     return this.forwardBackward(data);
   }
 
-  optimStep(params: Parameters<Trainable<S>['optimStep']>[0]): ReturnType<Trainable<S>['optimStep']> {
+  optimStep(params: Parameters<Trainable['optimStep']>[0]): ReturnType<Trainable['optimStep']> {
     const batch = this.#closed.peek()!;
     const update = this.#start(this.trainer.optimStep(params));
     batch.updates--;

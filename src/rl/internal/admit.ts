@@ -7,7 +7,7 @@ import type { RlListener } from '../rlEvent.js';
 
 /**
  * Lets values through while there is a policy and fewer than the pace's limit are admitted beyond what training is done
- * with. Values that wait are queued, and its gate is closed meanwhile. Completes when the last value has been let through.
+ * with. Values that wait are queued, and its gate is closed while one does. Completes when the last value has been let through.
  */
 export function admit<T, S>(policy: LivePolicy<S>, report?: RlListener): MonoTypeOperatorFunction<T> {
   return (source) =>
@@ -55,7 +55,8 @@ export function admit<T, S>(policy: LivePolicy<S>, report?: RlListener): MonoTyp
             withGate(downstream, advance);
           });
         }
-        gate.set(waiting.length === 0 && mayAdmit());
+        // One is read ahead, so that the end of the tasks is known when the last of them is trained on.
+        gate.set(waiting.length === 0);
       };
 
       subscriber.add(() => {

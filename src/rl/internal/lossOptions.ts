@@ -1,10 +1,11 @@
 import type { CustomLossFn, LossHandle } from '../../client/training/customLoss.js';
+import type { TracedLoss } from '../../losses/TracedLoss.js';
 import type { LossFnConfig, LossFnType } from '../../wire/training.js';
 import type { RlLoss } from '../rlLoss.js';
 
 /** The loss as `train` takes it. */
 export function lossOptions(loss: RlLoss): {
-  readonly loss: LossFnType | CustomLossFn | LossHandle;
+  readonly loss: LossFnType | CustomLossFn | LossHandle | TracedLoss;
   readonly lossFnConfig?: LossFnConfig;
 } {
   if (typeof loss === 'string' || typeof loss === 'function') return { loss };
