@@ -5,8 +5,8 @@ import { TracedLoss } from './TracedLoss.js';
 
 /**
  * The inputs every loss may take, by the names data has them under. `logprobs` are the model's, of the target tokens, one for
- * each position, or [positions, K] where the targets are; `old_logprobs` are those the tokens were sampled with, which
- * sampled data has under `logprobs`.
+ * each position, or [positions, K] where the targets are. `old_logprobs` are those the tokens were sampled with, which
+ * sampled data has under `logprobs`; `mask` is 1 where a token counts, and is `weights` where the data has no mask.
  */
 export type LossInputName =
   'logprobs' | 'weights' | 'advantages' | 'mask' | 'old_logprobs' | 'reference_logprobs' | 'target_tokens';

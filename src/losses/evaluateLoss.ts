@@ -116,13 +116,21 @@ function inputOf(loss: TracedLoss, data: readonly Datum[], place: number, key: s
   return { shape, data: Float64Array.from(values) };
 }
 
+/** Where an input is read from if the data does not have it under its own name. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  // Sampled data has the logprobs it was sampled with under the name that a loss has the model's under.
+  old_logprobs: 'logprobs',
+  mask: 'weights',
+};
+
 /** The tensor a datum has for an input of a loss: the shape of `logprobs` is that of the targets. */
 export function lossInput(
   { lossFnInputs }: Datum,
   key: string,
 ): { readonly name: string; readonly tensor: TensorInput | undefined } {
   if (key === 'logprobs') return { name: 'target_tokens', tensor: lossFnInputs['target_tokens'] };
-  // Sampled data has the logprobs it was sampled with under the name that a loss has the model's under.
-  const name = key === 'old_logprobs' && lossFnInputs[key] === undefined ? 'logprobs' : key;
+  const other = OTHER_NAMES[key];
+  const name =
+    lossFnInputs[key] === undefined && other !== undefined && lossFnInputs[other] !== undefined ? other : key;
   return { name, tensor: lossFnInputs[name] };
 }

@@ -14,3 +14,24 @@ export type { LossReturn } from './trace/record.js';
 export { type Along, Tensor } from './trace/Tensor.js';
 export type { Operand } from './trace/Trace.js';
 export { isTracedLoss, type LossUnit, TracedLoss, type TracedInput } from './TracedLoss.js';
+export { clippedPolicyGradient, type ClippedPolicyGradientOptions, policyGradient } from './ready/policyGradient.js';
+export {
+  dpo,
+  type DpoOptions,
+  ipo,
+  type IpoOptions,
+  orpo,
+  type OrpoOptions,
+  simpo,
+  type SimpoOptions,
+} from './ready/preferences.js';
+export {
+  entropyBonus,
+  klRegularized,
+  klToReference,
+  type KlOptions,
+  l2ToReference,
+  type RegularizerOptions,
+} from './ready/regularizers.js';
+export { softTargetsForward, softTargetsReverse } from './ready/softTargets.js';
+export { weightedSft, type WeightedSftOptions } from './ready/weightedSft.js';

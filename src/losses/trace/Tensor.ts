@@ -121,6 +121,11 @@ export class Tensor {
     return this.#call(fn('torch.logical_not'));
   }
 
+  /** A comparison as numbers, 1 and 0, for sums and means. */
+  float(): Tensor {
+    return this.#call(method('float'));
+  }
+
   /** Values below `min` or above `max` become these; no gradient flows through those. */
   clamp({ min, max }: { readonly min?: number; readonly max?: number }): Tensor {
     const bounds = { ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }) };
