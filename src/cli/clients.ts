@@ -5,6 +5,10 @@ import { waitFor, type Label } from './waitFor.js';
 
 const target = ({ baseUrl }: Context) => (baseUrl === undefined ? {} : { baseUrl });
 
+const isVerbose = (): boolean => (process.env['TINKER_LOG'] ?? '') !== '';
+/** The progress line says what is waited for; the client's own log would write across it. */
+export const quiet = (): { readonly logLevel?: 'silent' } => (isVerbose() ? {} : { logLevel: 'silent' });
+
 /** Asks the service something that needs no session, and closes the connection. */
 export async function withRest<T>(
   context: Context,
@@ -12,7 +16,7 @@ export async function withRest<T>(
   work: (rest: RestClient) => PromiseLike<T>,
 ): Promise<T> {
   const { RestClient } = await import('../client/index.js');
-  return ask(context, label, new RestClient(target(context)), work);
+  return ask(context, label, new RestClient({ ...target(context), ...quiet() }), work);
 }
 
 /** The same, for what an organisation's administrators ask. */
@@ -22,7 +26,7 @@ export async function withAdmin<T>(
   work: (admin: AdminClient) => PromiseLike<T>,
 ): Promise<T> {
   const { AdminClient } = await import('../client/index.js');
-  return ask(context, label, new AdminClient(target(context)), work);
+  return ask(context, label, new AdminClient({ ...target(context), ...quiet() }), work);
 }
 
 async function ask<C extends RestClient | AdminClient, T>(
@@ -40,13 +44,12 @@ async function ask<C extends RestClient | AdminClient, T>(
 /** A client with a session. What the service wants to be shown goes to standard error, around the progress line. */
 export async function openService(context: Context, options: ServiceClientOptions = {}): Promise<ServiceClient> {
   const { ServiceClient, describeEvent } = await import('../client/index.js');
-  const verbose = (process.env['TINKER_LOG'] ?? '') !== '';
   const service = new ServiceClient({
     ...target(context),
     ...options,
-    ...(verbose ? {} : { logLevel: 'silent' as const }),
+    ...quiet(),
   });
-  if (!verbose) {
+  if (!isVerbose()) {
     service.events$.subscribe((event) => {
       if (event.type !== 'session-message' && event.type !== 'deprecation-noted') return;
       const entry = describeEvent(event);

@@ -17,9 +17,10 @@ import { Budget } from './connection/Budget.js';
 import type { CallOptions } from './CallOptions.js';
 import { rendererOf, tokenizerOf } from './chat.js';
 import { APIResponseValidationError } from './errors.js';
-import type { WorkKind } from './events.js';
+import type { TinkerEvent, WorkKind } from './events.js';
 import { accept, awaitResult, type Submission } from './results/awaitResult.js';
 import type { Lifecycle } from './session/Lifecycle.js';
+import type { LogLevel } from './session/log.js';
 import { onAnswer } from './connection/onAnswer.js';
 import { once } from './connection/once.js';
 import { withoutUndefined } from './connection/prepare.js';
@@ -37,6 +38,7 @@ import { TinkerFuture, type FutureProgress } from './TinkerFuture.js';
 export type { SampleOptions } from './sampling/sampleRequest.js';
 export type { SamplingRetryOptions } from './sampling/resubmitting.js';
 export interface SamplingClientOptions {
+  /** How samples are tried again. Default: for as long as any sample of the client finishes. */
   readonly retry?: SamplingRetryOptions;
   /** Has the service keep what stable_reinforce needs of each sequence. Default false. */
   readonly recordStabilityInfo?: boolean;
@@ -47,13 +49,22 @@ export interface ComputeLogprobsOptions extends CallOptions {
   readonly lastN?: number;
 }
 
+/** What `SamplingClient.fromSamplerHandle` takes: the handle names the service, this process brings its own credentials. */
 export interface FromHandleOptions {
+  /** Default: `TINKER_API_KEY`, the output of `TINKER_CREDENTIAL_CMD`, or the stored key. */
   readonly apiKey?: string;
+  /** How requests travel. Default: undici over real sockets. */
   readonly transport?: Transport;
+  /** All waiting goes through it. Default RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
+  /** Numbers from 0 to 1, for jitter and the number of this clone. Default: the machine's. */
   readonly random?: () => number;
+  /** @internal */
   readonly credential?: TokenSource;
+  /** How samples are tried again. Default: for as long as any sample of the client finishes. */
   readonly retry?: SamplingRetryOptions;
+  /** What to print on stderr. Default `TINKER_LOG`, else `warning`. */
+  readonly logLevel?: LogLevel;
 }
 
 const SAMPLE: ResultFormat<SampleResponse> = { json: SampleResponseJson, protobuf: decodeSampleResponse };
@@ -127,6 +138,14 @@ export class SamplingClient {
       clone,
       leave,
     );
+  }
+
+  /**
+   * Everything that happens on this client's connection, as it happens: its service's events, or those of all clients that
+   * this process made from handles of the same session.
+   */
+  get events$(): Observable<TinkerEvent> {
+    return this.#session.connection.events.events$;
   }
 
   /** This sampler as a string for another process or worker. It carries no credentials. */

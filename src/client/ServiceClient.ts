@@ -22,7 +22,7 @@ import { sessionConsoleUrl, sessionsConsoleUrl } from './rest/consoleUrls.js';
 import { checkCustomLoss, type CustomLossDefinition, type LossHandle } from './training/customLoss.js';
 import type { TinkerEvent } from './events.js';
 import { Lifecycle } from './session/Lifecycle.js';
-import { logTo, type LogLevel } from './session/log.js';
+import { logTo } from './session/log.js';
 import { withoutUndefined } from './connection/prepare.js';
 import { RestClient, type CopyWeightsOptions } from './RestClient.js';
 import type { SamplingClient, SamplingClientOptions } from './SamplingClient.js';
@@ -50,8 +50,6 @@ export interface ServiceClientOptions extends ConnectOptions {
   readonly tags?: readonly string[];
   /** Whether to tell the service about failures and waits. Default true, unless `TINKER_TELEMETRY=0`. */
   readonly telemetry?: boolean;
-  /** What to print on stderr. Default `TINKER_LOG`, else `warning`: what the service asks to be shown. */
-  readonly logLevel?: LogLevel;
 }
 
 export interface CloseOptions {

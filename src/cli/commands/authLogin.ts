@@ -1,6 +1,7 @@
 import { ApiKeyResponse } from '../../wire/admin.js';
 import { askSecret } from '../askSecret.js';
 import { CliError } from '../CliError.js';
+import { quiet } from '../clients.js';
 import type { Context } from '../context.js';
 import { explain } from '../explain.js';
 import { newKeyPage } from '../keyPages.js';
@@ -20,7 +21,7 @@ export default async function authLogin(context: Context): Promise<void> {
   let checked: ApiKeyResponse;
   try {
     const { baseUrl } = context;
-    const admin = new AdminClient({ apiKey: key, ...(baseUrl === undefined ? {} : { baseUrl }) });
+    const admin = new AdminClient({ apiKey: key, ...(baseUrl === undefined ? {} : { baseUrl }), ...quiet() });
     checked = await waitFor(context, 'checking the key', admin.getApiKey(), admin.events$);
     await admin.close();
   } catch (error) {

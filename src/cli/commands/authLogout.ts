@@ -1,4 +1,5 @@
 import { CliError } from '../CliError.js';
+import { quiet } from '../clients.js';
 import type { Context } from '../context.js';
 import { explain } from '../explain.js';
 import { keyPage } from '../keyPages.js';
@@ -37,7 +38,7 @@ export default async function authLogout(context: Context): Promise<void> {
 async function revoke(context: Context, apiKey: string): Promise<void> {
   const { AdminClient } = await import('../../client/index.js');
   const { baseUrl } = context;
-  const admin = new AdminClient({ apiKey, ...(baseUrl === undefined ? {} : { baseUrl }) });
+  const admin = new AdminClient({ apiKey, ...(baseUrl === undefined ? {} : { baseUrl }), ...quiet() });
   await waitFor(context, 'deleting the key', admin.deleteApiKey(), admin.events$);
   await admin.close();
 }

@@ -56,6 +56,7 @@ export interface ConnectionOptions {
   readonly sdkVersion: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly scheduler: SchedulerLike;
+  readonly background: SchedulerLike;
   readonly random: () => number;
   readonly uuid: () => string;
   readonly timeoutMs: number;
@@ -76,6 +77,8 @@ export class Connection {
   readonly baseUrl: BaseUrl;
   readonly sdkVersion: string;
   readonly scheduler: SchedulerLike;
+  /** The same clock for what runs beside the calls: its timers do not keep the process alive. */
+  readonly background: SchedulerLike;
   readonly random: () => number;
   readonly uuid: () => string;
   readonly events: EventBus;
@@ -95,6 +98,7 @@ export class Connection {
     this.baseUrl = options.baseUrl;
     this.sdkVersion = options.sdkVersion;
     this.scheduler = options.scheduler;
+    this.background = options.background;
     this.random = options.random;
     this.uuid = options.uuid;
     this.secrets.addHeaders(options.headers);
@@ -266,7 +270,7 @@ export class Connection {
         decodeJson(AuthTokenResponse, 'auth/token'),
         map(({ jwt }) => jwt),
       );
-    this.#tokens = new JwtTokenSource(read(exchange), read(exchange.pipe(resend(this, 'auth/token'))), this.scheduler);
+    this.#tokens = new JwtTokenSource(read(exchange), read(exchange.pipe(resend(this, 'auth/token'))), this.background);
   }
 
   #toRequest(call: Call, token: string, idempotencyKey: string | undefined, timeoutMs: number): TransportRequest {

@@ -1,11 +1,13 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import { resolveCommandCredential, resolveCredential, type TokenSource } from '../../transport/auth.js';
+import { backgroundScheduler } from '../../transport/backgroundScheduler.js';
 import { resolveBaseUrl } from '../../transport/baseUrl.js';
 import { systemRandom, systemUuid } from '../../transport/system.js';
 import type { Lane, Transport } from '../../transport/Transport.js';
 import { undiciTransport, type UndiciTransport } from '../../transport/undiciTransport.js';
 import type { ClientConfig } from '../../wire/session.js';
 import { ValidationError } from '../../wire/tinkerError.js';
+import type { LogLevel } from '../session/log.js';
 import { Connection } from './Connection.js';
 
 /** The version of the official SDK whose protocol this client speaks; the hosted service gates on it. */
@@ -32,6 +34,8 @@ export interface ConnectOptions {
   readonly pollTimeoutMs?: number;
   /** When to give up on any other answer. Default 60,000. */
   readonly timeoutMs?: number;
+  /** What to print on stderr. Default `TINKER_LOG`, else `warning`: what the service asks to be shown, and what holds up a call. */
+  readonly logLevel?: LogLevel;
   /** Most connections of each lane. Default: no limit for polls, 128 for training and sampling, fewer for the rest. */
   readonly connections?: Partial<Readonly<Record<Lane, number>>>;
   /** @internal */
@@ -62,6 +66,7 @@ export function connect(options: ConnectOptions): Connected {
     sdkVersion: options.sdkVersion ?? SDK_VERSION,
     headers: lowerCase({ ...cloudflareHeaders(env), ...options.defaultHeaders }),
     scheduler: options.scheduler ?? asyncScheduler,
+    background: options.scheduler ?? backgroundScheduler,
     random: options.random ?? systemRandom,
     uuid: options.uuid ?? systemUuid,
     timeoutMs: positive('timeoutMs', options.timeoutMs ?? 60_000),

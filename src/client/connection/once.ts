@@ -1,12 +1,15 @@
 import { ReplaySubject, share, type Observable } from 'rxjs';
 
-/** Runs once, for all: later subscribers get the kept result. A failure is not kept, so a later subscriber tries again. */
+/**
+ * Runs once, for all: later subscribers get the kept result. A failure is not kept, so a later subscriber tries again; and
+ * when nobody waits any more it stops, so that a call that gave up leaves no retries behind.
+ */
 export const once = <A>(source: Observable<A>): Observable<A> =>
   source.pipe(
     share({
       connector: () => new ReplaySubject<A>(1),
       resetOnError: true,
       resetOnComplete: false,
-      resetOnRefCountZero: false,
+      resetOnRefCountZero: true,
     }),
   );

@@ -4,6 +4,7 @@ import type { CallOptions } from '../CallOptions.js';
 import { connect, type ConnectOptions } from '../connection/connect.js';
 import type { Call, Connection } from '../connection/Connection.js';
 import { Lifecycle } from '../session/Lifecycle.js';
+import { logTo } from '../session/log.js';
 import type { TinkerEvent } from '../events.js';
 import type { TinkerFuture } from '../TinkerFuture.js';
 import type { UndiciTransport } from '../../transport/undiciTransport.js';
@@ -23,9 +24,11 @@ export abstract class RestCaller {
       this.#connection = connection;
       this.#lifecycle = new Lifecycle(connection.events, connection.scheduler);
       this.#sockets = sockets;
+      logTo(connection.events.events$, options.logLevel);
     }
   }
 
+  /** Everything that happens on this client's connection, as it happens. Hot; it never fails. */
   get events$(): Observable<TinkerEvent> {
     return this.#connection.events.events$;
   }

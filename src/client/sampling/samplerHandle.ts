@@ -7,6 +7,7 @@ import { ClientConfig, DynamicConfig } from '../../wire/session.js';
 import { ValidationError } from '../../wire/tinkerError.js';
 import { connect, type ConnectOptions } from '../connection/connect.js';
 import { Lifecycle } from '../session/Lifecycle.js';
+import { logTo } from '../session/log.js';
 import { cancelOnServer, openSession, type OpenSession } from '../session/Session.js';
 
 /** The same fields as the Python SDK's handle, so that a handle made there opens here and the other way round. */
@@ -78,8 +79,11 @@ export function openSharedSession(
   const clone = config.sampleJoinSamplingSession ? 'join' : 1 + Math.floor(random() * CLONES);
   entry.users++;
   const used = entry;
+  let left = false;
   const leave = (): Observable<void> => {
-    if (--used.users > 0) return of(undefined);
+    if (!left) used.users--;
+    left = true;
+    if (used.users > 0) return of(undefined);
     if (shared.get(key) === used) shared.delete(key);
     return end(used);
   };
@@ -109,6 +113,7 @@ function open(
     config: holder.clientConfig,
   });
   connection.ready().subscribe();
+  logTo(connection.events.events$, options.logLevel);
   const cancels = new Subject<string>();
   const session = openSession(connection, sessionId, holder.clientDynamicConfig, (requestId) =>
     cancels.next(requestId),

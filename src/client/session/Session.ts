@@ -159,7 +159,7 @@ export class Session {
     return defer(() => {
       let lastMs = connection.scheduler.now();
       const ended = new Subject<void>();
-      return interval(HEARTBEAT_MS, connection.scheduler).pipe(
+      return interval(HEARTBEAT_MS, connection.background).pipe(
         exhaustMap(() =>
           connection
             .attempt(
@@ -194,7 +194,7 @@ export class Session {
 
   #refreshConfig(opened: OpenSession): Observable<never> {
     const { connection } = this;
-    return defer(() => timer(refreshAfterMs(opened.dynamicConfig), connection.scheduler)).pipe(
+    return defer(() => timer(refreshAfterMs(opened.dynamicConfig), connection.background)).pipe(
       concatMap(() => connection.fetchDynamicConfig(false)),
       tap((fresh) => {
         if (JSON.stringify(fresh) !== JSON.stringify(opened.dynamicConfig))

@@ -67,7 +67,7 @@ export class Telemetry {
         takeUntil(this.#draining),
       ),
       // The last flush waits its turn: what is on its way when the client closes arrives as well.
-      concat(interval(FLUSH_MS, connection.scheduler).pipe(takeUntil(this.#draining)), of(0)).pipe(
+      concat(interval(FLUSH_MS, connection.background).pipe(takeUntil(this.#draining)), of(0)).pipe(
         concatMap(() => this.#flush()),
       ),
     )

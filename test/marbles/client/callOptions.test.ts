@@ -179,6 +179,20 @@ describe('every call', () => {
 });
 
 describe('the signal and the timeout of a call', () => {
+  it('leave nothing behind when they end a call that waited for work it shares: no more retries', () => {
+    const { on, silence } = silentStage();
+    silence();
+    const first = on.service.getServerCapabilities({ timeoutMs: 100_000 });
+    const second = on.service.createSamplingClient({ baseModel: 'any', timeoutMs: 150_000 });
+    on.clock.reject(first);
+    expect(on.fake.requests.filter(({ state }) => state === 'open')).toHaveLength(1);
+    on.clock.reject(second);
+    const sent = on.fake.requests.length;
+    on.clock.advanceBy(400_000);
+    expect(on.fake.requests).toHaveLength(sent);
+    expect(on.fake.requests.filter(({ state }) => state === 'open')).toEqual([]);
+  });
+
   it('leave a call alone that is done', () => {
     const on = stage({ workMs: 1000 });
     const controller = new AbortController();

@@ -1,13 +1,74 @@
-import { describe, expect, it } from 'vitest';
-import { AdminClient, RestClient, type RequestFailedError } from 'tinker-rx';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import {
+  AdminClient,
+  RestClient,
+  SamplingClient,
+  ServiceClient,
+  type ConnectOptions,
+  type LogLevel,
+  type RequestFailedError,
+  type TinkerFuture,
+} from 'tinker-rx';
 import { VirtualClock, dropped, fakeTransport, json, refusal, type Script } from 'tinker-rx/testing';
-import { gaps } from './stage.js';
+import { gaps, prompt } from './stage.js';
 
 function rest(script: Script) {
   const clock = new VirtualClock();
   const fake = fakeTransport({ scheduler: clock, script });
   return { clock, fake, client: new RestClient(fake.clientOptions), admin: new AdminClient(fake.clientOptions) };
 }
+
+afterEach(() => vi.restoreAllMocks());
+
+describe('a client without a service client', () => {
+  /** What it prints while its service is away for half a minute. */
+  function printed(
+    make: (options: ConnectOptions) => { call(): TinkerFuture<unknown> },
+    logLevel?: LogLevel,
+  ): string[] {
+    const lines: string[] = [];
+    vi.spyOn(console, 'error').mockImplementation((line: string) => void lines.push(line));
+    const clock = new VirtualClock();
+    const fake = fakeTransport({ scheduler: clock, script: { 'client/config': refusal(503, 'down') } });
+    const { logLevel: _, ...options } = fake.clientOptions;
+    clock.reject(make({ ...options, ...(logLevel === undefined ? {} : { logLevel }) }).call());
+    return lines;
+  }
+  const CLIENTS: [string, Parameters<typeof printed>[0]][] = [
+    ['RestClient', (options) => ({ call: () => new RestClient(options).listUserCheckpoints() })],
+    ['AdminClient', (options) => ({ call: () => new AdminClient(options).getApiKey() })],
+  ];
+
+  it.each(CLIENTS)('says what it waits for: %s', (_, make) => {
+    expect(printed(make)[0]).toBe(
+      'tinker-rx warning: try 3 failed, the next is in 4 s: POST /api/v1/client/config: 503 down',
+    );
+  });
+
+  it.each(CLIENTS)('says as much as it is asked to: %s', (_, make) => {
+    expect(printed(make, 'silent')).toEqual([]);
+    expect(printed(make, 'info')[0]).toContain('try 1 failed');
+  });
+
+  it('says what it waits for: SamplingClient.fromSamplerHandle', () => {
+    const lines: string[] = [];
+    vi.spyOn(console, 'error').mockImplementation((line: string) => void lines.push(line));
+    const clock = new VirtualClock();
+    const fake = fakeTransport({
+      scheduler: clock,
+      script: { asample: Array.from({ length: 3 }, () => refusal(503, 'down')) },
+    });
+    const { logLevel: _, ...options } = fake.clientOptions;
+    const service = new ServiceClient({ ...options, logLevel: 'silent' });
+    const handle = clock.resolve(service.createSamplingClient({ baseModel: 'any' })).getSamplerHandle();
+    const sampler = SamplingClient.fromSamplerHandle(handle, options);
+    const events: string[] = [];
+    sampler.events$.subscribe(({ type }) => events.push(type));
+    clock.resolve(sampler.sample({ prompt: prompt() }));
+    expect(lines).toEqual(['tinker-rx warning: try 3 failed, the next is in 4 s: POST /api/v1/asample: 503 down']);
+    expect(events).toContain('request-retry');
+  });
+});
 
 describe('the REST clients', () => {
   it('need no session, name the method that asks, and keep its version', () => {

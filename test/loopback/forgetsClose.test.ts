@@ -1,0 +1,52 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { rolldown } from 'rolldown';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LocalTinker } from 'tinker-rx/local';
+
+const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const folder = join(here('../../node_modules/.cache'), `tinker-rx-forgets-close-${process.pid}`);
+const script = join(folder, 'child.mjs');
+let local: LocalTinker;
+
+beforeAll(async () => {
+  mkdirSync(folder, { recursive: true });
+  const input = here('forgetsCloseChild.ts');
+  const bundle = await rolldown({ input, platform: 'node', external: /^(?!\.|\/|\0)/, logLevel: 'silent' });
+  await bundle.write({ dir: folder, format: 'esm', entryFileNames: 'child.mjs' });
+  await bundle.close();
+  // Slow enough that results are still to come when the program has run to its end.
+  local = await LocalTinker.start({ clockMs: 500 });
+});
+afterAll(async () => {
+  await local.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** What the program said and how it ended; a program that does not end is killed, and that is its end. */
+function run(program: string): Promise<{ readonly said: string; readonly end: number | string | null }> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [script, program, local.url, local.apiKey], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      timeout: 25_000,
+      killSignal: 'SIGKILL',
+    });
+    let said = '';
+    child.stdout.on('data', (text: Buffer) => (said += text.toString()));
+    child.on('close', (code, signal) => resolve({ said, end: signal ?? code }));
+  });
+}
+
+describe('a program that forgets to close its client', () => {
+  it.each([
+    ['trains and samples', 'sampled 1\n'],
+    ['does not wait for what it asked', 'step 1\nstep 2\nstep 3\n'],
+    ['lists checkpoints', 'listed 0\n'],
+    ['samples from a handle', 'sampled 1\n'],
+    ['has a service that does not answer', 'APITimeoutError\n'],
+  ])('ends when its work is done, and not before: %s', async (program, said) => {
+    expect(await run(program)).toEqual({ said, end: 0 });
+  });
+});
