@@ -1,5 +1,6 @@
-import type { Message, ToolSpec } from '../chat/renderers/Message.js';
+import type { ToolSpec } from '../chat/renderers/Message.js';
 import type { ChatRequest } from '../serve/completion/ChatRequest.js';
+import { askForJson } from '../serve/completion/jsonOutput.js';
 import type { SamplingParams } from '../wire/sampling.js';
 import { toMessages } from './toMessages.js';
 import type { CallOptions, Warning } from './types.js';
@@ -12,13 +13,15 @@ export function toRequest(
   const { maxOutputTokens, temperature, topP, topK, seed, stopSequences } = options;
   const given = { maxTokens: maxOutputTokens, temperature, topP, topK, seed };
   const asked = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const request: ChatRequest = {
+    messages: toMessages(options.prompt),
+    tools: toolSpecs(options),
+    samplingParams: { ...defaults, ...asked },
+    ...(stopSequences === undefined ? {} : { stop: stopSequences }),
+  };
+  const { responseFormat: format } = options;
   return {
-    request: {
-      messages: withFormat(toMessages(options.prompt), options.responseFormat),
-      tools: toolSpecs(options),
-      samplingParams: { ...defaults, ...asked },
-      ...(stopSequences === undefined ? {} : { stop: stopSequences }),
-    },
+    request: format?.type === 'json' ? askForJson(request, { schema: format.schema as object | undefined }) : request,
     warnings: [...warningsOf(options)],
   };
 }
@@ -65,17 +68,3 @@ const unsupported = (feature: string, details?: string): Warning => ({
   feature,
   ...(details === undefined ? {} : { details }),
 });
-
-/** The wish for JSON in words, in the system message. */
-function withFormat(messages: Message[], format: CallOptions['responseFormat']): Message[] {
-  if (format?.type !== 'json') return messages;
-  const wish =
-    format.schema === undefined
-      ? 'Answer with JSON only.'
-      : `Answer with JSON only, matching this JSON schema:\n${JSON.stringify(format.schema)}`;
-  const [first, ...rest] = messages;
-  if (first?.role !== 'system' || typeof first.content !== 'string') {
-    return [{ role: 'system', content: wish }, ...messages];
-  }
-  return [{ ...first, content: `${first.content}\n\n${wish}` }, ...rest];
-}

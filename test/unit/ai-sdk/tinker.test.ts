@@ -4,7 +4,7 @@ import * as ai6 from 'ai-6';
 import { describe, expect, it } from 'vitest';
 import { tinker } from '../../../src/ai-sdk/index.js';
 import { NotFoundError } from '../../../src/index.js';
-import { call, scripted, tokenizer } from './scripted.js';
+import { call, scripted, tokenizer } from '../../loopback/support/scriptedSampler.js';
 
 const add = tool({
   description: 'Adds.',

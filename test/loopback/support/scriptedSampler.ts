@@ -1,5 +1,6 @@
 import { map, of, throwError, timer, type Observable } from 'rxjs';
 import type { ChatSampler } from '../../../src/ai-sdk/index.js';
+import type { ServedSampler } from '../../../src/serve/index.js';
 import { getRenderer } from '../../../src/chat/renderers/index.js';
 import { ByteTokenizer } from '../../../src/chat/tokenizer/index.js';
 import { TinkerFuture, type SampleOptions, type SampleResponse } from '../../../src/index.js';
@@ -17,7 +18,7 @@ export const call = (name: string, input: object): string => `<|tool|>${JSON.str
 export function scripted(
   replies: readonly (string | Error)[],
   { delayMs = 0, cached = 0 } = {},
-): { sampler: ChatSampler; asked: SampleOptions[]; prompts: () => string[]; cancelled: () => number } {
+): { sampler: ChatSampler & ServedSampler; asked: SampleOptions[]; prompts: () => string[]; cancelled: () => number } {
   const asked: SampleOptions[] = [];
   let next = 0;
   let cancelled = 0;
@@ -47,6 +48,7 @@ export function scripted(
     cancelled: () => cancelled,
     sampler: {
       samplingSessionId: 'sampler-1',
+      getBaseModel: () => new TinkerFuture(() => of('test/model')),
       getRenderer: () => new TinkerFuture(() => of(renderer)),
       sample: (options) => {
         asked.push(options);

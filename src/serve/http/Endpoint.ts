@@ -1,0 +1,28 @@
+import type { Observable } from 'rxjs';
+import type { ChatModel, ChatReply, ChatRequest } from '../completion/ChatRequest.js';
+
+/** What every endpoint works with. */
+export interface Gateway {
+  find(model: string | undefined): Promise<ChatModel>;
+  readonly mainName: string;
+  /** Most tokens one request may sample, all its choices together. */
+  readonly maxTokens: number;
+  /** Streamed in pieces of so many tokens; undefined: delivered when complete. */
+  readonly pieceTokens: number | undefined;
+  /** How often an answer that does not fit its JSON schema is sampled again. */
+  readonly jsonRetries: number;
+  readonly nowMs: () => number;
+  readonly newId: () => string;
+  /** Told of every reply and what it replies to. */
+  readonly onReply: (request: ChatRequest, reply: ChatReply) => void;
+}
+
+/** A JSON answer, or server-sent events as they come; unsubscribing from those cancels the sample. */
+export type Answer = { readonly json: unknown } | { readonly events: Observable<string> };
+
+/** One path of an API. Unsubscribing cancels what is in flight. */
+export type Endpoint = (body: unknown, gateway: Gateway) => Observable<Answer>;
+
+/** One server-sent event. */
+export const event = (data: unknown, name?: string): string =>
+  `${name === undefined ? '' : `event: ${name}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
