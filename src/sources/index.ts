@@ -13,7 +13,7 @@ export {
 } from './fromServerSentEvents.js';
 export { fromStdin, type StdinOptions } from './fromStdin.js';
 export { resumeFrom, type ResumeFromOptions, type ResumePoint } from './resumeFrom.js';
-export { type RowOptions, type SourceEvent } from './RowOptions.js';
+export { type FieldEvent, type RowEvent, type RowOptions, type SourceEvent } from './RowOptions.js';
 export { sampleInPieces, type SampleInPiecesOptions, type SamplePiece } from './sampleInPieces.js';
 export { BadRowError, SourceError } from './SourceError.js';
 export {

@@ -50,3 +50,4 @@ export type {
 export { RendererError } from './RendererError.js';
 export { RoleColonRenderer } from './roleColon.js';
 export { TmlV0Renderer, type TmlV0Options } from './tmlV0.js';
+export { withTools } from './withTools.js';
