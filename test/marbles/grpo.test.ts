@@ -47,7 +47,7 @@ describe('grpo', () => {
       };
       const { source, sent } = gated();
       const result = source.pipe(
-        map(String),
+        map((number) => `task ${number}`),
         reinforce(trainer, alternating, { group: 2, groupsPerBatch: 2, onEvent }),
         indexes,
       );
@@ -343,7 +343,10 @@ describe('grpo', () => {
       const { source, sent } = gated();
       const onEvent = (event: RlEvent) => events.push(event);
       const never = { ...trainer, saveWeightsAndGetSamplingClient: () => NEVER };
-      const result = source.pipe(map(String), reinforce(never, alternating, { group: 2, groupsPerBatch: 2, onEvent }));
+      const result = source.pipe(
+        map((number) => `task ${number}`),
+        reinforce(never, alternating, { group: 2, groupsPerBatch: 2, onEvent }),
+      );
       m.expect(result, '    ---------!').toBeObservable('----------');
       m.flush();
       expect(log).toStrictEqual([]);
