@@ -4,6 +4,7 @@ export { fromJson } from './fromJson.js';
 export { fromJsonl } from './fromJsonl.js';
 export { fromPages, type PageRequest, type PagesOptions } from './fromPages.js';
 export { fromParquet, type ParquetOptions } from './fromParquet.js';
+export { fromPreferences } from './fromPreferences.js';
 export { fromRowBatches } from './fromRowBatches.js';
 export {
   fromServerSentEvents,
@@ -22,3 +23,4 @@ export {
   type ConversationToolCall,
   toConversation,
 } from './toConversation.js';
+export { type Preference, toPreference } from './toPreference.js';
