@@ -2,7 +2,7 @@
  * Run by forgetsClose.test.ts in a process of its own: does some work and never closes a client. Arguments: what to do, the
  * service's URL, its key. Says on stdout what it got.
  */
-import { ModelInput, RestClient, SamplingClient, ServiceClient } from '../../src/index.js';
+import { isLeft, ModelInput, RestClient, SamplingClient, ServiceClient } from '../../src/index.js';
 
 const [, , what, baseUrl = '', apiKey = ''] = process.argv;
 const options = { baseUrl, apiKey, telemetry: true };
@@ -36,10 +36,8 @@ const PROGRAMS: Record<string, () => Promise<void>> = {
   },
   'has a service that does not answer': async () => {
     const service = new ServiceClient({ ...options, baseUrl: 'http://127.0.0.1:9', logLevel: 'silent' });
-    const error = await service
-      .getServerCapabilities({ timeoutMs: 1500 })
-      .catch((reason: unknown) => (reason as Error).name);
-    say(String(error));
+    const outcome = await service.getServerCapabilities({ timeoutMs: 1500 }).either();
+    say(isLeft(outcome) ? outcome.left.name : 'answered');
   },
 };
 await PROGRAMS[what!]!();
