@@ -1,4 +1,3 @@
-import { platform } from 'node:os';
 import {
   Subscription,
   catchError,
@@ -12,6 +11,7 @@ import {
   of,
   type Observable,
 } from 'rxjs';
+import { platformName, processUuid } from '../transport/system.js';
 import type { UndiciTransport } from '../transport/undiciTransport.js';
 import { GetServerCapabilitiesResponse, type FinishStatus } from '../wire/session.js';
 import { parseTinkerPath } from '../wire/tinkerPath.js';
@@ -237,7 +237,7 @@ export class ServiceClient {
       map((session) => {
         this.#samplers ??= new SamplingSessions(session, this.#lifecycle);
         if (this.#telemetry === undefined && telemetryWanted(this.#options.telemetry)) {
-          this.#telemetry = new Telemetry(this.#connection, session.id, this.#connection.uuid(), platform());
+          this.#telemetry = new Telemetry(this.#connection, session.id, processUuid(), platformName());
         }
         return { session, samplers: this.#samplers };
       }),

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { type } from 'node:os';
 import * as zlib from 'node:zlib';
 
 /** The longest a timer can wait; a longer one would go off at once. */
@@ -7,6 +8,13 @@ export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** Chance, from the machine. Everything above takes it as a parameter. */
 export const systemRandom = (): number => Math.random();
 export const systemUuid = (): string => randomUUID();
+
+let processId: string | undefined;
+/** One for all clients of this process. */
+export const processUuid = (): string => (processId ??= randomUUID());
+
+/** What Python calls this machine's system: `Linux`, `Darwin`, `Windows`. */
+export const platformName = (): string => type().replace(/^Windows_NT$/, 'Windows');
 
 type Zlib = typeof zlib & {
   zstdCompressSync?: (bytes: Uint8Array) => Buffer;

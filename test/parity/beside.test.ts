@@ -73,6 +73,31 @@ describe('telemetry', () => {
     }
     const kinds = ours.flatMap((request) => batchOf(request).events.map((event) => event['event']));
     expect(kinds[0]).toBe('SESSION_START');
+    expect(kinds.at(-1)).toBe('SESSION_END');
+  });
+
+  it('has the SDK’s values where it tells the same', async () => {
+    const stage = new Stage(readFixture('telemetry'));
+    const service = stage.service({ telemetry: true });
+    const sampler = await service.createSamplingClient({ baseModel: BASE_MODEL });
+    const prompt = ModelInput.fromInts([1, 2, 3]);
+    for (let time = 0; time < 2; time++)
+      await stage.result('sample', sampler.sample({ prompt, samplingParams: PARAMS }));
+    await service.close({ status: 'errored' });
+    const [theirs, ours] = [recorded('telemetry', 'telemetry'), sentTo(stage, 'telemetry')];
+    // Recorded on Linux; elsewhere Python says something else, and so do we.
+    if (process.platform === 'linux')
+      for (const request of ours) expect(batchOf(request)['platform']).toBe(batchOf(theirs[0]!)['platform']);
+    const userErrors = (requests: RecordedRequest[]) =>
+      requests
+        .flatMap((request) => batchOf(request).events)
+        .filter((event) => event['event_name'] === 'user_error')
+        .map(({ severity, event_data: data }) => {
+          const { status_code: status, body } = data as Record<string, unknown>;
+          return { severity, keys: keysOf(data as object), status, body };
+        });
+    expect(userErrors(ours)).toStrictEqual(userErrors(theirs));
+    expect(userErrors(ours)).toHaveLength(2);
   });
 });
 

@@ -31,4 +31,18 @@ describe('tables of the guides', () => {
     const told = inCode('docs/errors.md');
     expect([...classes, ...codes].filter((name) => !told.has(name))).toStrictEqual([]);
   });
+
+  it('docs/events.md has every report to the service', () => {
+    const source = 'src/client/session/telemetryEvents.ts';
+    const kinds = found(source, /'((?:SESSION|UNHANDLED)_[A-Z]+)'/g);
+    const waits = Array.from(
+      /const WAITS[^[]+\[([^\]]+)\]/.exec(read(source))![1]!.matchAll(/'([a-z-]+)'/g),
+      ([, name]) => name!,
+    );
+    const names = found(source, /generic\('([a-z_]+)'/g);
+    expect([kinds.length, waits.length, names.length].every((count) => count > 0)).toBe(true);
+    const told = inCode('docs/events.md');
+    const reports = [...kinds, ...names, ...waits.map((wait) => `tinker-rx.${wait}`)];
+    expect(reports.filter((name) => !told.has(name))).toStrictEqual([]);
+  });
 });
