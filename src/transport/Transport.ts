@@ -15,7 +15,7 @@ export interface TransportRequest {
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** When to give up on the answer. */
+  /** When to give up: this long without any of the body leaving, or after it has left without the whole answer. */
   readonly timeoutMs: number;
 }
 
@@ -38,12 +38,18 @@ export interface Transport {
   readonly timesOut?: boolean;
 }
 
-/** A request that got no answer: the connection failed, broke or took too long. */
+/**
+ * Why a request got no answer. A `connection` that failed or broke and a `timeout` may pass; a server that is `untrusted`,
+ * a `request` that cannot be sent as it is and an `answer` that is too large will be the same at the next try.
+ */
+export type FailureKind = 'connection' | 'timeout' | 'untrusted' | 'request' | 'answer';
+
+/** A request that got no answer. */
 export class TransportFailure extends Error {
   override readonly name = 'TransportFailure';
 
   constructor(
-    readonly kind: 'connection' | 'timeout',
+    readonly kind: FailureKind,
     message: string,
     cause?: unknown,
   ) {

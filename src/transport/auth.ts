@@ -70,13 +70,15 @@ export function resolveCommandCredential(options: CredentialOptions): TokenSourc
 
 const nonEmpty = (text: string | undefined): string | undefined =>
   text === undefined || text === '' ? undefined : text;
+/** What a header can carry, without spaces. */
+const SENDABLE = /^[\x21-\x7e]+$/;
 const isApiKey = (key: string): boolean => key.startsWith('tml-') || key.startsWith('eyJ');
 
 class StaticToken implements TokenSource {
   readonly #key: string;
   constructor(key: string) {
     if (!isApiKey(key)) throw new ValidationError("the API key must start with 'tml-'");
-    if (!/^[\x21-\x7e]+$/.test(key))
+    if (!SENDABLE.test(key))
       throw new ValidationError('the API key holds a space, a line break or another character that cannot be sent');
     this.#key = key;
   }
@@ -100,9 +102,13 @@ class CommandToken implements TokenSource {
     return new Observable<string>((subscriber) => {
       const child = exec(this.#command, (error, stdout) => {
         const credential = stdout.trim();
-        if (credential !== '') {
+        if (SENDABLE.test(credential)) {
           subscriber.next(credential);
           subscriber.complete();
+        } else if (credential !== '') {
+          subscriber.error(
+            new CredentialError('TINKER_CREDENTIAL_CMD must print one credential: it printed several lines or words'),
+          );
         } else {
           const why = error === null ? 'printed nothing' : `failed with exit code ${String(error.code ?? 'unknown')}`;
           subscriber.error(new CredentialError(`TINKER_CREDENTIAL_CMD ${why}`));

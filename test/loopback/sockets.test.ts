@@ -1,5 +1,13 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { APIConnectionError, ModelInput, ServiceClient, type ServiceClientOptions, type TinkerEvent } from 'tinker-rx';
+import { of } from 'rxjs';
+import {
+  APIConnectionError,
+  ModelInput,
+  RestClient,
+  ServiceClient,
+  type ServiceClientOptions,
+  type TinkerEvent,
+} from 'tinker-rx';
 import { FakeService, halfBody, inTurn, reply, reset, type Answer } from './support/fakeService.js';
 import { hurry } from './support/hurry.js';
 
@@ -22,8 +30,8 @@ async function start(answers: Record<string, Answer>, options: ServiceClientOpti
   service.events$.subscribe((event) => events.push(event));
 }
 afterEach(async () => {
-  await service.destroy();
-  await fake.close();
+  await service?.destroy();
+  await fake?.close();
 });
 
 const trainer = () => service.createLoraTrainingClient({ baseModel: 'm' });
@@ -152,6 +160,32 @@ describe('close', () => {
     await fake.close();
     await service.close();
     expect(events.at(-1)).toBeDefined();
+  });
+});
+
+describe('what cannot be sent as it is', () => {
+  it('was tried again for five minutes: a header of another alphabet is refused by the constructor', () => {
+    const make = (defaultHeaders: Record<string, string>) => () => new ServiceClient({ apiKey: KEY, defaultHeaders });
+    expect(make({ 'X-Note': 'a – b SECRET' })).toThrow(
+      expect.objectContaining({
+        code: 'invalid_input',
+        message: 'defaultHeaders: X-Note must be a text of characters that a header can carry (Latin-1)',
+      }) as Error,
+    );
+    expect(make({ 'X Note': 'a' })).toThrow('defaultHeaders: "X Note" is not the name of a header');
+    expect(make({ 'X-Note': 'two\nlines' })).toThrow('X-Note must be a text');
+    expect(make({ 'X-Note': 5 as never })).toThrow('X-Note must be a text');
+  });
+
+  it('was tried again for five minutes: a credential of two lines is refused', async () => {
+    await start({}, { scheduler: hurry(1) });
+    const command = new RestClient({
+      baseUrl: fake.url,
+      credential: { current: () => undefined, token: () => of('tml-two\nlines'), stop: () => {} },
+    });
+    await expect(command.listUserCheckpoints()).rejects.toMatchObject({ code: 'invalid_input', retryable: false });
+    expect(fake.hits).toHaveLength(0);
+    await command.close();
   });
 });
 

@@ -22,7 +22,10 @@ export interface ConnectOptions {
   readonly sdkVersion?: string;
   /** Sent with every request, over the defaults. */
   readonly defaultHeaders?: Readonly<Record<string, string>>;
-  /** How requests travel. Default: undici over real sockets, respecting the usual proxy variables. */
+  /**
+   * How requests travel. Default: real sockets, HTTP/2 where the service offers it over TLS, HTTP/1.1 elsewhere and through
+   * a proxy; the usual proxy variables are respected.
+   */
   readonly transport?: Transport;
   /** All waiting goes through it. Default RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
@@ -32,11 +35,17 @@ export interface ConnectOptions {
   readonly uuid?: () => string;
   /** When to give up on a poll's answer and ask again. Default 45,000; servers hold polls for up to half a minute. */
   readonly pollTimeoutMs?: number;
-  /** When to give up on any other answer. Default 60,000. */
+  /**
+   * When to give up on any other request: after this many milliseconds in which none of its body could be sent, or, once it
+   * is sent, without the whole answer. Large answers have the time they need at 64 kB a second. Default 60,000.
+   */
   readonly timeoutMs?: number;
   /** What to print on stderr. Default `TINKER_LOG`, else `warning`: what the service asks to be shown, and what holds up a call. */
   readonly logLevel?: LogLevel;
-  /** Most connections of each lane. Default: no limit for polls, 128 for training and sampling, fewer for the rest. */
+  /**
+   * Most connections of each lane. Default: no limit for polls, 128 for training and sampling, fewer for the rest. Over
+   * HTTP/2 a connection carries many requests, and a lane rarely needs more than one.
+   */
   readonly connections?: Partial<Readonly<Record<Lane, number>>>;
   /** @internal */
   readonly credential?: TokenSource;
@@ -64,7 +73,7 @@ export function connect(options: ConnectOptions): Connected {
     credential,
     commandCredential: () => resolveCommandCredential(credentials),
     sdkVersion: options.sdkVersion ?? SDK_VERSION,
-    headers: lowerCase({ ...cloudflareHeaders(env), ...options.defaultHeaders }),
+    headers: checkedHeaders({ ...cloudflareHeaders(env), ...options.defaultHeaders }),
     scheduler: options.scheduler ?? asyncScheduler,
     background: options.scheduler ?? backgroundScheduler,
     random: options.random ?? systemRandom,
@@ -86,5 +95,15 @@ function cloudflareHeaders(env: NodeJS.ProcessEnv): Record<string, string> {
   return { ...(id ? { 'cf-access-client-id': id } : {}), ...(secret ? { 'cf-access-client-secret': secret } : {}) };
 }
 
-const lowerCase = (headers: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+/** The headers with lower-case names. @throws ValidationError naming one that cannot be sent, never its value. */
+function checkedHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  for (const [name, value] of Object.entries(headers)) {
+    if (!/^[!#$%&'*+\-.^_`|~\w]+$/.test(name))
+      throw new ValidationError(`defaultHeaders: ${JSON.stringify(name)} is not the name of a header`);
+    if (typeof value !== 'string' || /[^\t\x20-\x7e\x80-\xff]/.test(value))
+      throw new ValidationError(
+        `defaultHeaders: ${name} must be a text of characters that a header can carry (Latin-1)`,
+      );
+  }
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}

@@ -16,8 +16,11 @@ import {
   RateLimitError,
   UnprocessableEntityError,
   UnsupportedVersionError,
+  ValidationError,
   type APIStatusErrorOptions,
+  type TinkerError,
 } from '../errors.js';
+import { plainLine } from '../../wire/plainText.js';
 import { serverText } from './serverText.js';
 
 /** What was being done when it failed: a submission, a poll for a result, or the submission of a sample. */
@@ -39,7 +42,7 @@ export type Phase = 'send' | 'poll' | 'sample';
 export type Meaning = 'backoff' | 'again' | 'proxy' | 'doubtful' | 'billing' | 'throttle' | 'resubmit' | 'fatal';
 
 export function meaningOf(error: unknown, phase: Phase): Meaning {
-  if (error instanceof APIConnectionError) return 'backoff';
+  if (error instanceof APIConnectionError) return error.retryable ? 'backoff' : 'fatal';
   if (!(error instanceof APIStatusError)) return 'fatal';
   const { status, headers, body } = error;
   if (status === 402) return 'billing';
@@ -52,23 +55,6 @@ export function meaningOf(error: unknown, phase: Phase): Meaning {
   if (status === 400 && phase === 'poll' && !(error instanceof UnsupportedVersionError)) return 'doubtful';
   if (phase === 'poll' && (status === 408 || status >= 500)) return 'again';
   return status === 408 || status === 409 || status === 429 || status >= 500 ? 'backoff' : 'fatal';
-}
-
-/** Whether the service may have the request all the same: no answer came, or one that may come after the acceptance. */
-export function mayHaveArrived(error: unknown): boolean {
-  if (!(error instanceof APIStatusError))
-    return error instanceof APIConnectionError || error instanceof APIResponseValidationError;
-  return error.status >= 500 || error.status === 408 || error.status === 409;
-}
-
-/**
- * Whether a send's last failure proves that the service does not have the request. After an earlier try that may have
- * arrived, only a refusal of the content does: the service would have answered a known request with its promise.
- */
-export function provesRefusal(error: unknown, mayHaveArrivedBefore: boolean): boolean {
-  if (mayHaveArrived(error)) return false;
-  if (!mayHaveArrivedBefore) return true;
-  return error instanceof APIStatusError && [400, 413, 415, 422].includes(error.status);
 }
 
 const CLASS_BY_STATUS: Readonly<
@@ -123,9 +109,22 @@ function withRetryable(error: APIStatusError): APIStatusError {
 }
 
 /** The error of a request that got no answer. */
-export function connectionError(failure: TransportFailure, what: string): APIConnectionError {
-  const Class = failure.kind === 'timeout' ? APITimeoutError : APIConnectionError;
-  return new Class(`${what}: ${failure.message}`, { retryable: true, cause: failure });
+export function connectionError(failure: TransportFailure, what: string): TinkerError {
+  const message = `${what}: ${plainLine(failure.message)}`;
+  switch (failure.kind) {
+    case 'request':
+      return new ValidationError(`${message} (the request cannot be sent as it is)`, { cause: failure });
+    case 'answer':
+      return new APIResponseValidationError(message, { cause: failure });
+    case 'untrusted':
+      return new APIConnectionError(`${message} (for a certificate of your own, set NODE_EXTRA_CA_CERTS)`, {
+        cause: failure,
+      });
+    case 'timeout':
+      return new APITimeoutError(message, { retryable: true, cause: failure });
+    case 'connection':
+      return new APIConnectionError(message, { retryable: true, cause: failure });
+  }
 }
 
 const isJson = (response: TransportResponse): boolean => /\bjson\b/.test(response.headers['content-type'] ?? '');

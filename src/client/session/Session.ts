@@ -5,13 +5,13 @@ import {
   catchError,
   concatMap,
   defer,
-  exhaustMap,
   ignoreElements,
   interval,
   map,
   mergeMap,
   of,
   repeat,
+  switchMap,
   takeUntil,
   tap,
   timer,
@@ -158,34 +158,37 @@ export class Session {
     const { connection } = this;
     return defer(() => {
       let lastMs = connection.scheduler.now();
+      let reason = 'no answer came';
       const ended = new Subject<void>();
+      const beat = (): Observable<unknown> =>
+        connection
+          .attempt(
+            {
+              path: 'session_heartbeat',
+              lane: 'session',
+              json: SessionHeartbeatRequest.encode({ sessionId, type: 'session_heartbeat' }),
+              timeoutMs: HEARTBEAT_TIMEOUT_MS,
+            },
+            connection.uuid(),
+          )
+          .pipe(
+            tap(() => (lastMs = connection.scheduler.now())),
+            catchError((error: TinkerError) => {
+              reason = error.message;
+              if (error instanceof GoneError) {
+                connection.events.emit({ type: 'session-finished', sessionId, status: 'ended-by-server' });
+                ended.next();
+              }
+              return EMPTY;
+            }),
+          );
+      // By the clock, and never behind one that hangs: an answer that does not come says nothing by itself.
       return interval(HEARTBEAT_MS, connection.background).pipe(
-        exhaustMap(() =>
-          connection
-            .attempt(
-              {
-                path: 'session_heartbeat',
-                lane: 'session',
-                json: SessionHeartbeatRequest.encode({ sessionId, type: 'session_heartbeat' }),
-                timeoutMs: HEARTBEAT_TIMEOUT_MS,
-              },
-              connection.uuid(),
-            )
-            .pipe(
-              tap(() => (lastMs = connection.scheduler.now())),
-              catchError((error: TinkerError) => {
-                if (error instanceof GoneError) {
-                  connection.events.emit({ type: 'session-finished', sessionId, status: 'ended-by-server' });
-                  ended.next();
-                  return EMPTY;
-                }
-                const silentMs = connection.scheduler.now() - lastMs;
-                if (silentMs > SILENCE_MS)
-                  connection.events.emit({ type: 'heartbeat-missed', sessionId, silentMs, reason: error.message });
-                return EMPTY;
-              }),
-            ),
-        ),
+        tap(() => {
+          const silentMs = connection.scheduler.now() - lastMs;
+          if (silentMs > SILENCE_MS) connection.events.emit({ type: 'heartbeat-missed', sessionId, silentMs, reason });
+        }),
+        switchMap(beat),
         takeUntil(ended),
         ignoreElements(),
       );

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createSecureServer, type ServerHttp2Session, type Settings } from 'node:http2';
+import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 
 export interface Hit {
@@ -10,30 +13,72 @@ export interface Hit {
 /** Answers one request; nothing is added to what it does. */
 export type Answer = (response: ServerResponse, hit: Hit, request: IncomingMessage) => void;
 
+const pem = (name: string): Buffer => readFileSync(new URL(`./tls/${name}.pem`, import.meta.url));
+const identity = () => ({ key: pem('key'), cert: pem('cert') });
+/** What a client must trust to talk to a fake service over TLS. */
+export const certificate = (): Buffer => pem('cert');
+
 /** A real HTTP server on a free port that answers each path as told and remembers what it saw. */
 export class FakeService {
   readonly hits: Hit[] = [];
   readonly sockets = new Set<Socket>();
+  /** Sessions of HTTP/2 that are open. */
+  readonly sessions = new Set<ServerHttp2Session>();
   #server: Server;
   opened = 0;
 
-  private constructor(readonly answers: Record<string, Answer>) {
-    this.#server = createServer((request, response) => void this.#answer(request, response));
-    this.#server.on('connection', (socket) => {
+  private constructor(
+    readonly answers: Record<string, Answer>,
+    readonly scheme: 'http' | 'https',
+    server: Server,
+  ) {
+    this.#server = server;
+    // A request that ends in the middle is what many tests are about.
+    server.on('request', (request, response) => void this.#answer(request, response).catch(() => {}));
+    server.on(
+      'session' as 'close',
+      ((session: ServerHttp2Session) => {
+        this.sessions.add(session);
+        session.on('close', () => this.sessions.delete(session));
+        session.on('error', () => {});
+      }) as () => void,
+    );
+    this.#server.on('connection', (socket: Socket) => {
       this.opened++;
       this.sockets.add(socket);
       socket.on('close', () => this.sockets.delete(socket));
     });
   }
 
-  static async start(answers: Record<string, Answer>): Promise<FakeService> {
-    const fake = new FakeService({ ...USUAL, ...answers });
-    await new Promise<void>((resolve) => fake.#server.listen(0, '127.0.0.1', resolve));
+  static start(answers: Record<string, Answer>): Promise<FakeService> {
+    return FakeService.#listen(new FakeService({ ...USUAL, ...answers }, 'http', createServer()));
+  }
+
+  /** The same over TLS and HTTP/2. */
+  static startHttp2(answers: Record<string, Answer>, settings: Settings = {}): Promise<FakeService> {
+    const server = createSecureServer({ ...identity(), settings, allowHTTP1: true }) as unknown as Server;
+    return FakeService.#listen(new FakeService({ ...USUAL, ...answers }, 'https', server));
+  }
+
+  /** The same over TLS, without HTTP/2. */
+  static startHttps(answers: Record<string, Answer>): Promise<FakeService> {
+    const server = createHttpsServer(identity());
+    return FakeService.#listen(new FakeService({ ...USUAL, ...answers }, 'https', server));
+  }
+
+  static async #listen(fake: FakeService): Promise<FakeService> {
+    await new Promise<void>((resolve) =>
+      fake.#server.listen(0, fake.scheme === 'http' ? '127.0.0.1' : 'localhost', resolve),
+    );
     return fake;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `${this.scheme}://${this.scheme === 'http' ? '127.0.0.1' : 'localhost'}:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  onSession(does: (session: ServerHttp2Session) => void): void {
+    this.#server.on('session' as 'close', does as () => void);
   }
 
   hitsOf(path: string): Hit[] {

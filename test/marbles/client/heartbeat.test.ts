@@ -2,6 +2,7 @@ import { NEVER, filter, map } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { ServiceClient } from 'tinker-rx';
 import { dropped, fakeTransport, refusal } from 'tinker-rx/testing';
+import type { TransportRequest } from '../../../src/transport/Transport.js';
 import { marbles } from '../marbles.js';
 import { stage, times } from './stage.js';
 
@@ -46,6 +47,29 @@ describe('the heartbeat', () => {
       [140_000, 'session-1'],
       [150_000, 'session-1'],
     ]);
+  });
+
+  it('was silent for as long as an answer trickled: it goes out and is reported missing by the clock', () => {
+    const on = stage();
+    // A transport that says it keeps the time, and does not.
+    const beats: number[] = [];
+    const transport = Object.assign(
+      (request: TransportRequest) => {
+        if (!request.path.endsWith('session_heartbeat')) return on.fake.transport(request);
+        beats.push(on.clock.now());
+        return NEVER;
+      },
+      { timesOut: true },
+    );
+    const service = new ServiceClient({ ...on.fake.clientOptions, transport });
+    const missed: number[] = [];
+    service.events$.subscribe((event) => {
+      if (event.type === 'heartbeat-missed') missed.push(event.silentMs);
+    });
+    on.clock.resolve(service.createSamplingClient({ baseModel: 'any' }));
+    on.clock.advanceTo(145_000);
+    expect(beats).toHaveLength(14);
+    expect(missed).toEqual([130_000, 140_000]);
   });
 
   it('starts to count anew with each one that gets through', () => {

@@ -40,8 +40,6 @@ export class EngineCore {
   readonly #samplers = new Map<string, Sampler>();
   readonly #pool = new SamplePool(this.heap);
   #sampling = false;
-  /** The pass that was asked for last; the next one waits for it. */
-  #lastPass: Promise<unknown> = Promise.resolve();
 
   constructor(bases: readonly BaseSource[]) {
     this.#bases = new Map(
@@ -63,16 +61,13 @@ export class EngineCore {
     this.#models.set(modelId, new TrainingModel(this.#base(baseModel), lora));
   }
 
-  /** Passes of all models run in turn: each needs the memory for its adapter and its longest datum only while it runs. */
   forwardBackward(
     modelId: string,
     data: readonly EngineDatum[],
     loss: LossSource,
     forwardOnly: boolean,
   ): Promise<ForwardBackwardResult> {
-    const pass = this.#lastPass.then(() => this.#model(modelId).forwardBackward(data, loss, forwardOnly));
-    this.#lastPass = pass.catch(() => undefined);
-    return pass;
+    return this.#model(modelId).forwardBackward(data, loss, forwardOnly);
   }
 
   optimStep(modelId: string, adam: AdamOptions): { readonly metrics: Record<string, number> } {

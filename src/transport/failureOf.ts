@@ -1,0 +1,30 @@
+import { TransportFailure } from './Transport.js';
+
+/** The request itself is malformed: it would be refused as often as it is tried. */
+const UNSENDABLE =
+  /^(UND_ERR_(INVALID_ARG|INVALID_RETURN_VALUE|NOT_SUPPORTED|REQ_CONTENT_LENGTH_MISMATCH)|ERR_(INVALID_|HTTP_INVALID_|HTTP2_INVALID_|HTTP2_HEADER_|HTTP2_CONNECT_|HTTP2_STATUS_)\w*)$/;
+/** The server's certificate is not trusted, and time will not change that. */
+const UNTRUSTED =
+  /^(ERR_TLS_CERT_\w+|CERT_\w+|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(GET_ISSUER_CERT|VERIFY_LEAF_SIGNATURE)\w*|HOSTNAME_MISMATCH)$/;
+
+/** What a failure of a connection means, by its code. */
+export function failureOf(error: unknown): TransportFailure {
+  if (error instanceof TransportFailure) return error;
+  const { code, message } = (typeof error === 'object' && error !== null ? error : {}) as {
+    code?: unknown;
+    message?: unknown;
+  };
+  const name = typeof code === 'string' ? code : '';
+  // An attempt at several addresses fails with a list of errors and no text of its own.
+  const said = typeof message === 'string' && message !== '' ? message : name || 'the connection failed';
+  const kind = UNSENDABLE.test(name)
+    ? 'request'
+    : UNTRUSTED.test(name)
+      ? 'untrusted'
+      : name === 'UND_ERR_HEADERS_OVERFLOW'
+        ? 'answer'
+        : /TIMEOUT|ETIMEDOUT/.test(name)
+          ? 'timeout'
+          : 'connection';
+  return new TransportFailure(kind, said, error);
+}

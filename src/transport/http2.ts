@@ -1,0 +1,259 @@
+import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream, type Settings } from 'node:http2';
+import type { TLSSocket } from 'node:tls';
+import type { BaseUrl } from './baseUrl.js';
+import type { Exchange } from './Exchange.js';
+import type { Carrier } from './Lanes.js';
+import { CONNECT_TIMEOUT_MS } from './tlsConnect.js';
+import { TransportFailure } from './Transport.js';
+
+/** Flow control: what a server may send before it hears from us. The protocol's 64 kB would make every large result slow. */
+const SESSION_WINDOW_BYTES = 32 * 1024 * 1024;
+const STREAM_WINDOW_BYTES = 8 * 1024 * 1024;
+/** Streams of one connection, also where the server allows more. */
+const MOST_STREAMS = 1000;
+/** What a server allows that does not say. */
+const USUAL_STREAMS = 100;
+/** Node sends such headers as other characters. */
+const NO_HEADER_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
+const IDLE_MS = 60_000;
+/** A stream that a server refuses unread is sent again at once, but not for ever. */
+const MOST_REFUSALS = 3;
+const SESSION_MEMORY_MB = 1024;
+
+export interface Http2LaneOptions {
+  readonly baseUrl: BaseUrl;
+  /** Opens a connection that speaks HTTP/2. */
+  readonly connect: (done: (error: unknown, socket?: TLSSocket) => void) => void;
+  /** Most connections of the lane. */
+  readonly connections: number;
+}
+
+/** One connection: many requests at a time, as many as the server allows. */
+interface Connected {
+  readonly session: ClientHttp2Session;
+  streams: number;
+  /** 0 until the server has said how many streams it takes. */
+  limit: number;
+}
+
+/**
+ * A lane of HTTP/2: as few connections as the server's limit of concurrent streams allows.
+ *
+ * Node's own client carries it, not undici's: that one opens a connection for each request of a burst, and fails every
+ * request in flight when a server asks, as load balancers do now and then, to go on with a new connection (GOAWAY). Here
+ * what is in flight finishes on the old one.
+ */
+export class Http2Lane implements Carrier {
+  readonly #options: Http2LaneOptions;
+  /** Those that take new requests. */
+  readonly #connected = new Set<Connected>();
+  /** All that are not closed yet, also those that only finish what they carry. */
+  readonly #sessions = new Set<ClientHttp2Session>();
+  readonly #streams = new Set<Exchange>();
+  #waiting: Exchange[] = [];
+  #opening = 0;
+  /** How many streams the server takes on a connection; undefined until it has said it. */
+  #usualLimit: number | undefined;
+  #closing: (() => void) | undefined;
+  #closed = false;
+
+  constructor(options: Http2LaneOptions) {
+    this.#options = options;
+  }
+
+  /** Starts with a connection that is there already. */
+  adopt(socket: TLSSocket): void {
+    this.#speak(socket);
+  }
+
+  send(exchange: Exchange): void {
+    if (this.#closed) return exchange.fail(new Error('the connection is closed'));
+    this.#waiting.push(exchange);
+    this.#serve();
+  }
+
+  close(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#closing = resolve;
+      this.#endWhenIdle();
+    });
+  }
+
+  destroy(): Promise<void> {
+    this.#closed = true;
+    const open = [...this.#waiting.splice(0), ...this.#streams];
+    for (const exchange of open) exchange.fail(new Error('the connection is closed'));
+    const closed = [...this.#sessions].map(
+      (session) =>
+        new Promise<void>((resolve) => {
+          session.once('close', resolve);
+          session.destroy();
+        }),
+    );
+    return Promise.all(closed).then(() => undefined);
+  }
+
+  /** Hands out what waits to connections with room, and opens as many more as the rest needs. */
+  #serve(): void {
+    while (this.#waiting.length > 0) {
+      const room = this.#withRoom();
+      if (room === undefined) break;
+      const exchange = this.#waiting.shift()!;
+      if (!exchange.settled) this.#carry(room, exchange);
+    }
+    if (this.#waiting.length > 0) this.#openMore();
+    else this.#endWhenIdle();
+  }
+
+  #openMore(): void {
+    this.#waiting = this.#waiting.filter((exchange) => !exchange.settled);
+    const unsaid = [...this.#connected].filter(({ limit }) => limit === 0).length;
+    // One connection is enough to learn how many are needed.
+    const perConnection = this.#usualLimit ?? Infinity;
+    const needed = Math.max(Math.ceil(this.#waiting.length / perConnection), Math.min(this.#waiting.length, 1));
+    for (let coming = this.#opening + unsaid; coming < needed; coming++) {
+      if (this.#opening + this.#connected.size >= this.#options.connections) break;
+      this.#open();
+    }
+    this.#endWhenIdle();
+  }
+
+  #withRoom(): Connected | undefined {
+    for (const connected of this.#connected) if (connected.streams < connected.limit) return connected;
+    return undefined;
+  }
+
+  #open(): void {
+    this.#opening++;
+    this.#options.connect((error, socket) => {
+      this.#opening--;
+      if (socket !== undefined && !this.#closed) return this.#speak(socket);
+      socket?.destroy();
+      this.#failWaiting(error ?? new Error('the connection is closed'));
+      this.#endWhenIdle();
+    });
+  }
+
+  #speak(socket: TLSSocket): void {
+    const session = connect(this.#options.baseUrl.origin, {
+      createConnection: () => socket,
+      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
+      maxSessionMemory: SESSION_MEMORY_MB,
+    });
+    const connected: Connected = { session, streams: 0, limit: 0 };
+    this.#connected.add(connected);
+    this.#sessions.add(session);
+    let failure: unknown;
+    // A server that says nothing at all would be waited for without an end.
+    const silence = setTimeout(() => {
+      failure = new TransportFailure('timeout', `no HTTP/2 settings within ${CONNECT_TIMEOUT_MS / 1000} s`);
+      session.destroy();
+    }, CONNECT_TIMEOUT_MS);
+    session.on('remoteSettings', ({ maxConcurrentStreams = USUAL_STREAMS }: Settings) => {
+      clearTimeout(silence);
+      if (session.closed || session.destroyed) return;
+      connected.limit = this.#usualLimit = Math.max(1, Math.min(maxConcurrentStreams, MOST_STREAMS));
+      this.#serve();
+      // A program ends when its work is done, also with connections open.
+      if (connected.streams === 0) session.unref();
+    });
+    session.once('connect', () => session.setLocalWindowSize(SESSION_WINDOW_BYTES));
+    session.on('goaway', () => this.#retire(connected));
+    session.on('error', (error: Error) => {
+      failure = error;
+      this.#retire(connected);
+    });
+    session.once('close', () => {
+      clearTimeout(silence);
+      const isUnused = connected.limit === 0 || this.#usualLimit === undefined;
+      this.#sessions.delete(session);
+      this.#retire(connected);
+      // One that hangs up before it has said anything would be asked for ever.
+      if (isUnused) this.#failWaiting(failure ?? new Error('the server closed the connection at once'));
+      this.#serve();
+    });
+    session.setTimeout(IDLE_MS, () => {
+      if (connected.streams === 0) session.close();
+    });
+    session.ref();
+  }
+
+  /** Fails what waits where there is no other connection to wait for. */
+  #failWaiting(error: unknown): void {
+    if (this.#opening > 0 || this.#connected.size > 0) return;
+    for (const exchange of this.#waiting.splice(0)) exchange.fail(error);
+  }
+
+  /** Nothing new goes over this connection; what is on it may finish. */
+  #retire(connected: Connected): void {
+    this.#connected.delete(connected);
+    connected.limit = -1;
+    if (!connected.session.closed && !connected.session.destroyed) connected.session.close();
+  }
+
+  #carry(connected: Connected, exchange: Exchange): void {
+    const { request, body, isLarge } = exchange;
+    const { session } = connected;
+    const path = this.#options.baseUrl.prefix + request.path;
+    let stream: ClientHttp2Stream;
+    for (const name in request.headers) {
+      if (NO_HEADER_VALUE.test(request.headers[name]!))
+        return exchange.fail(new TransportFailure('request', `invalid ${name} header`));
+    }
+    try {
+      stream = session.request(
+        { ...request.headers, ':method': request.method, ':path': path },
+        { endStream: body === undefined },
+      );
+    } catch (error) {
+      if (session.closed || session.destroyed) this.#retire(connected);
+      return exchange.fail(error);
+    }
+    if (connected.streams++ === 0) session.ref();
+    this.#streams.add(exchange);
+    stream.on('response', (headers) => exchange.responseStart(headers[':status'] ?? 0, headers));
+    stream.on('data', (chunk: Buffer) => exchange.responseData(chunk));
+    stream.on('end', () => {
+      // The end of what came is not the end of the answer where the stream was reset.
+      if (stream.rstCode === constants.NGHTTP2_NO_ERROR && !stream.aborted && exchange.answered) exchange.responseEnd();
+      if (!stream.writableFinished) stream.close(constants.NGHTTP2_NO_ERROR);
+    });
+    let failure: Error | undefined;
+    stream.on('error', (error: Error) => (failure = error));
+    stream.once('close', () => {
+      this.#streams.delete(exchange);
+      if (--connected.streams === 0 && !session.destroyed) session.unref();
+      const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && !exchange.answered;
+      if (isRefused && !exchange.settled && exchange.restarts < MOST_REFUSALS) {
+        // The server did nothing with it: it goes out again at once.
+        exchange.restart();
+        this.#waiting.unshift(exchange);
+      } else exchange.fail(failure ?? new Error('the connection was closed before the answer was complete'));
+      this.#serve();
+    });
+    exchange.begin(() => {
+      // An answer that does not come may mean a connection that is dead without a word: the next request gets a new one.
+      if (!exchange.answered && exchange.isLate) this.#retire(connected);
+      stream.close(constants.NGHTTP2_CANCEL);
+    });
+    if (isLarge) write(stream, exchange.pieces());
+    else if (body !== undefined) stream.end(body);
+  }
+
+  #endWhenIdle(): void {
+    if (this.#closing === undefined || this.#waiting.length > 0 || this.#streams.size > 0 || this.#opening > 0) return;
+    const done = this.#closing;
+    this.#closing = undefined;
+    void this.destroy().then(done);
+  }
+}
+
+/** Writes piece after piece, each when the one before it has left. */
+function write(stream: ClientHttp2Stream, pieces: Generator<Uint8Array, void>): void {
+  const next = (): void => {
+    const piece: IteratorResult<Uint8Array, void> = pieces.next();
+    if (piece.done === true) stream.end();
+    else stream.write(piece.value, (error) => error ?? next());
+  };
+  next();
+}
