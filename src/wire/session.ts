@@ -1,5 +1,5 @@
 import * as t from 'io-ts';
-import { Integer, NonNegative, NonNegativeInteger, PositiveInteger } from './number.js';
+import { Finite, Integer, NonNegativeInteger, PositiveInteger } from './number.js';
 import { optional, request, response, withDefault } from './record.js';
 
 export const UserMetadata = t.record(t.string, t.string, 'a map of strings');
@@ -31,7 +31,7 @@ export type ClientConfig = t.TypeOf<typeof ClientConfig>;
 
 /** Flags that the service may change while a client runs. */
 export const DynamicConfig = response('DynamicConfig', {
-  refresh_interval_sec: withDefault(NonNegative, 300),
+  refresh_interval_sec: withDefault(Finite, 300),
   sample_cancel_enabled: withDefault(t.boolean, false),
   sample_cancel_max_batch_size: withDefault(PositiveInteger, 64),
 });
