@@ -36,7 +36,7 @@ describe('tables of the guides', () => {
     const source = 'src/client/session/telemetryEvents.ts';
     const kinds = found(source, /'((?:SESSION|UNHANDLED)_[A-Z]+)'/g);
     const waits = Array.from(
-      /const WAITS[^[]+\[([^\]]+)\]/.exec(read(source))![1]!.matchAll(/'([a-z-]+)'/g),
+      /WAITS[\s\S]*?new Set\(\[([^\]]+)\]/.exec(read(source))![1]!.matchAll(/'([a-z-]+)'/g),
       ([, name]) => name!,
     );
     const names = found(source, /generic\('([a-z_]+)'/g);
