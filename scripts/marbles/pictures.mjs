@@ -21,7 +21,10 @@ import {
   takeUntilIdle,
   toDatums,
   tokensPerSecond,
+  toPairs,
   train,
+  trainPreferences,
+  withReference,
 } from '../../src/operators/index.ts';
 import { datum, fakeTrainer } from '../../test/marbles/fakeTrainer.ts';
 import { gated } from '../../test/marbles/gated.ts';
@@ -86,6 +89,58 @@ export const pictures = [
         { source: cold('-a-a-a-a-|').pipe(watch('a')), weight: 2 },
         { source: cold('--------b----b-|').pipe(watch('b')) },
       ]).pipe(watch('result')),
+  },
+  {
+    name: 'toPairs',
+    layout: around('toPairs(renderer)'),
+    stream: ({ cold, watch }) => {
+      const renderer = {
+        buildSupervisedExamples: () => [{ modelInput: ModelInput.fromInts([1, 2]), weights: [0, 1] }],
+      };
+      const row = { prompt: 'q', chosen: 'a', rejected: 'b' };
+      return cold('--a---b---|', { a: row, b: row }).pipe(
+        watch('source', { label: () => 'a > b' }),
+        toPairs(renderer),
+        watch('result', { label: () => '[a, b]' }),
+      );
+    },
+  },
+  {
+    name: 'withReference',
+    layout: [rows('source'), call('withReference(reference)'), rows('reference'), rows('result')],
+    stream: ({ cold, watch }) => {
+      const reference = {
+        computeLogprobs: (prompt) =>
+          timer(4).pipe(
+            map(() => new Float32Array(prompt.length)),
+            watch('reference', { name: 'asked', label: () => '∘' }),
+          ),
+      };
+      return cold('-a-b----c-|', batches).pipe(
+        watch('source', bare),
+        withReference(reference),
+        watch('result', { label: ({ data }) => letterOf(data) }),
+      );
+    },
+  },
+  {
+    name: 'trainPreferences',
+    layout: [rows('source'), call('trainPreferences(trainer, { reference })'), rows('service'), rows('result')],
+    stream: ({ cold, watch }) => {
+      const { trainer } = fakeTrainer();
+      const step = (data) => ({ name: `step ${letterOf(data)}`, label: () => letterOf(data) });
+      const watched = {
+        ...trainer,
+        forwardBackwardCustom: (data, loss) =>
+          trainer.forwardBackwardCustom(data, loss).pipe(watch('service', step(data))),
+      };
+      const reference = { computeLogprobs: (prompt) => timer(1).pipe(map(() => new Float32Array(prompt.length))) };
+      return cold('-a-b-c---|', batches).pipe(
+        watch('source', bare),
+        trainPreferences(watched, { reference }),
+        watch('result', stepLabel),
+      );
+    },
   },
   {
     name: 'toDatums',

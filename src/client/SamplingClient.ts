@@ -18,7 +18,7 @@ import type { CallOptions } from './CallOptions.js';
 import { rendererOf, tokenizerOf } from './chat.js';
 import { APIResponseValidationError } from './errors.js';
 import type { TinkerEvent, WorkKind } from './events.js';
-import { accept, awaitResult, type Submission } from './results/awaitResult.js';
+import { accept, awaitResult } from './results/awaitResult.js';
 import type { Lifecycle } from './session/Lifecycle.js';
 import type { LogLevel } from './session/log.js';
 import { onAnswer } from './connection/onAnswer.js';
@@ -254,7 +254,7 @@ export class SamplingClient {
     // Past 2⁵³ a number is no longer exact, and two samples of a clone would have the same; its text is.
     const seqText = clone === 0 ? String(number) : String(BigInt(clone) * BigInt(CLONE_BLOCK) + BigInt(number));
     const startedMs = connection.scheduler.now();
-    const submission: Submission = { requestType: 'Sample', target: this.samplingSessionId, seqId, bytes, startedMs };
+    const sent = { requestType: 'Sample', target: this.samplingSessionId, seqId, bytes, startedMs } as const;
     const idempotencyKey = connection.uuid();
     const response = dispatcher.dispatch(bytes, () =>
       connection.attempt(
@@ -263,7 +263,7 @@ export class SamplingClient {
       ),
     );
     return onAnswer(response, (answer) => {
-      const accepted = accept(this.#session, submission, answer, progress);
+      const accepted = accept(connection, sent, answer, progress);
       return awaitResult(this.#session, accepted, SAMPLE, this.#pollerOf(clone), attachSequenceIds);
     });
   }

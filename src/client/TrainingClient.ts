@@ -35,8 +35,8 @@ import { checkLossInputs, type CustomLossFn, type LossHandle } from './training/
 import { APIResponseValidationError } from './errors.js';
 import type { RequestType, WorkKind } from './events.js';
 import type { Lifecycle } from './session/Lifecycle.js';
-import { ModelTurns, type Operation } from './training/ModelTurns.js';
-import type { Pass } from './training/PassSender.js';
+import { ModelTurns, type ModelWork } from './training/ModelTurns.js';
+import type { Pass } from './training/passRequests.js';
 import { withoutUndefined, prepare } from './connection/prepare.js';
 import { SamplingClient, type SamplingClientOptions } from './SamplingClient.js';
 import type { SamplingSessions } from './sampling/samplingSessions.js';
@@ -135,7 +135,7 @@ export class TrainingClient {
       }
       checkLossInputs(loss, prepared);
       const lossFnConfig = { loss_id: loss.lossId };
-      const pass: Pass = { requestType: 'ForwardBackward', data: prepared, lossFn: 'custom', lossFnConfig };
+      const pass: Pass = { forwardOnly: false, data: prepared, lossFn: 'custom', lossFnConfig };
       return this.#turns.pass(pass, progress);
     };
     return this.#lifecycle.start(work, this.#kind('ForwardBackward'), options);
@@ -229,7 +229,7 @@ export class TrainingClient {
     progress: FutureProgress,
   ): Observable<LoadWeightsResponse> {
     this.#session.connection.secrets.add(options.weightsAccessToken ?? '');
-    const operation: Operation<LoadWeightsResponse> = {
+    const operation: ModelWork<LoadWeightsResponse> = {
       requestType: 'LoadWeights',
       path: 'load_weights',
       json: () =>
@@ -298,7 +298,7 @@ export class TrainingClient {
     const work = (progress: FutureProgress): Observable<ForwardBackwardOutput> => {
       const prepared = prepareData(data);
       checkLossData(loss, prepared);
-      return this.#turns.tracedPass(requestType, prepared, loss, progress);
+      return this.#turns.tracedPass(requestType === 'Forward', prepared, loss, progress);
     };
     return this.#lifecycle.start(work, this.#kind(requestType), options);
   }
@@ -313,7 +313,8 @@ export class TrainingClient {
       const prepared = prepareData(data);
       checkLoss(lossFn, options.lossFnConfig);
       const lossFnConfig = options.lossFnConfig && { ...options.lossFnConfig };
-      return this.#turns.pass(withoutUndefined({ requestType, data: prepared, lossFn, lossFnConfig }), progress);
+      const forwardOnly = requestType === 'Forward';
+      return this.#turns.pass(withoutUndefined({ forwardOnly, data: prepared, lossFn, lossFnConfig }), progress);
     };
     return this.#lifecycle.start(work, this.#kind(requestType), options);
   }
@@ -347,7 +348,7 @@ export class TrainingClient {
   /** One request, one turn, one result. The request is checked at the call; its number is taken when it is sent. */
   #operation<A, B = A>(
     call: CallOptions,
-    operation: Operation<A>,
+    operation: ModelWork<A>,
     convert: (result: A) => B = (result) => result as unknown as B,
   ): TinkerFuture<B> {
     return this.#lifecycle.start(

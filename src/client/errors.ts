@@ -94,6 +94,14 @@ export class RequestFailedError extends TinkerError {
   }
 }
 
+/**
+ * An earlier request of this model failed, and the service may not have it: it would wait for its number for ever, so
+ * nothing else is sent. The message names the number. Make that call again as it was, or resume from the last save.
+ */
+export class MissingRequestError extends TinkerError {
+  readonly code = 'missing_request';
+}
+
 /** The caller's own function (a custom loss) threw; `cause` is what it threw. */
 export class CustomLossError extends TinkerError {
   readonly code = 'custom_loss';

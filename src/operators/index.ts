@@ -25,8 +25,10 @@ export { type Evaluation, type Step } from './step.js';
 export { takeUntilIdle, type TakeUntilIdleOptions } from './takeUntilIdle.js';
 export { type SupervisedRenderer, toDatums, type ToDatumsOptions } from './toDatums.js';
 export { tokensPerSecond, type TokensPerSecondOptions } from './tokensPerSecond.js';
+export { type Pair, toPairs, type ToPairsOptions } from './toPairs.js';
 export { train, type TrainOptions } from './train.js';
 export { type ForwardPasses, type Saves, type TakesSnapshots, type Trainable } from './Trainable.js';
+export { trainPreferences, type TrainPreferencesOptions } from './trainPreferences.js';
 export {
   type Checkpoint,
   type Mark,
@@ -38,3 +40,4 @@ export {
   type StepAdditions,
   type TrainingBatch,
 } from './trainingBatch.js';
+export { type ComputesLogprobs, withReference, type WithReferenceOptions } from './withReference.js';

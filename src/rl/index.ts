@@ -2,7 +2,9 @@ export { advantages, type AdvantagesOptions, type ScoredGroup, type Scoring } fr
 export { grpo, type GrpoOptions, type KlPenaltyOptions, type Reference, type RlTrainer } from './grpo.js';
 export { LivePolicy, type PolicyVersion } from './LivePolicy.js';
 export { reinforce, type ReinforceOptions } from './reinforce.js';
+export { resumeRl, type RlResumePoint } from './resumeRl.js';
 export type { DropReason, RlEvent, RlListener, RlWarningCode } from './rlEvent.js';
+export { rlLog, type RlLogOptions } from './rlLog.js';
 export type { ClipBounds, RlLoss } from './rlLoss.js';
 export type { RlResume, RlStep } from './rlStep.js';
 export type {

@@ -25,13 +25,12 @@ export function reinforce<T, S extends Sampleable = SamplingClient>(
   agent: Agent<T, S>,
   options: ReinforceOptions<T, S>,
 ): OperatorFunction<T, RlStep<T>> {
-  return (source) =>
-    defer(() => {
-      const policy = new LivePolicy<S>();
-      return source.pipe(
-        rollouts<T, S>(agent, { ...options, policy }),
-        advantages<T>(options.advantages),
-        grpo<T, S>(trainer, { ...options, policy }),
-      );
-    });
+  const pipeline = (policy: LivePolicy<S>): OperatorFunction<T, RlStep<T>> => {
+    const sampling = rollouts<T, S>(agent, { ...options, policy });
+    const training = grpo<T, S>(trainer, { ...options, policy });
+    return (source) => source.pipe(sampling, advantages<T>(options.advantages), training);
+  };
+  // Options are checked at the call; each subscriber has a policy of its own.
+  pipeline(new LivePolicy<S>());
+  return (source) => defer(() => source.pipe(pipeline(new LivePolicy<S>())));
 }

@@ -9,15 +9,45 @@ export type SourceEvent =
       readonly totalBytes?: number;
       /** Rows handed on so far. */
       readonly rows: number;
+      /** Rows skipped so far, those among them that the renderer could not write. */
       readonly badRows: number;
+      /** Rows so far of which nothing is trained on, where `toDatums` reads them. */
+      readonly untrainedRows: number;
+      /** Whether the file was read to its end. */
       readonly done: boolean;
     }
-  | { readonly type: 'row-skipped'; readonly file: string; readonly line: number; readonly reason: string };
+  | RowEvent
+  | FieldEvent;
+
+/** A field that nothing reads, or that the renderer leaves out; told once, at the end. */
+export interface FieldEvent {
+  readonly type: 'field-unused';
+  /** Its file; 'conversation' where it came from none. */
+  readonly file: string;
+  /** Its name: `score`, or `messages[].annotations` for one inside messages. */
+  readonly field: string;
+  /** How many rows have it. */
+  readonly rows: number;
+}
+
+/** What became of one row that is not trained on. */
+export interface RowEvent {
+  /** Skipped because it is bad, or left out because no token of it carries loss. */
+  readonly type: 'row-skipped' | 'row-untrained';
+  /** Its file; 'conversation' where it came from none. */
+  readonly file: string;
+  /** The line in the file, or the number of the row, from 1. */
+  readonly line: number;
+  readonly reason: string;
+}
 
 /** Options that every source of rows takes. */
 export interface RowOptions<T> {
-  /** Turns a parsed row into what the stream carries; a throw makes it a bad row. Default: the row as it is. */
-  readonly decode?: (row: unknown) => T;
+  /**
+   * Turns a parsed row into what the stream carries; a throw makes it a bad row. Calls `unused` with the name of a field that it does not read: such
+   * are counted, and told once. Default: the row as it is.
+   */
+  readonly decode?: (row: unknown, unused: (field: string) => void) => T;
   /** What a bad row does: 'error' (default) ends the stream with a {@link BadRowError}, 'skip' counts and reports it. */
   readonly onBadRow?: 'error' | 'skip';
   /**
@@ -25,6 +55,6 @@ export interface RowOptions<T> {
    * Default 536 870 888, the longest text that Node can hold.
    */
   readonly maxRowBytes?: number;
-  /** Called with progress about every 256 KiB and at the end, and for every row skipped. */
+  /** Called with progress about every 256 KiB and at the end, for every row skipped, and for every field that nothing reads. */
   readonly onEvent?: (event: SourceEvent) => void;
 }

@@ -1,9 +1,5 @@
 import type { Observable } from 'rxjs';
-import { fromCsv } from './fromCsv.js';
-import { fromJson } from './fromJson.js';
-import { fromJsonl } from './fromJsonl.js';
-import { fromParquet } from './fromParquet.js';
-import { filePath, withoutCompression } from './internal/readBytes.js';
+import { rowsOfFile } from './internal/rowsOfFile.js';
 import type { RowOptions } from './RowOptions.js';
 import { type Conversation, toConversation } from './toConversation.js';
 
@@ -21,20 +17,5 @@ export function fromConversations(
   path: string | URL,
   options: Omit<RowOptions<Conversation>, 'decode'> = {},
 ): Observable<Conversation> {
-  const rows = { ...options, decode: toConversation };
-  const format = /\.(\w+)$/.exec(withoutCompression(filePath(path)))?.[1]?.toLowerCase();
-  switch (format) {
-    case 'jsonl':
-    case 'ndjson':
-      return fromJsonl(path, rows);
-    case 'json':
-      return fromJson(path, rows);
-    case 'csv':
-    case 'tsv':
-      return fromCsv(path, rows);
-    case 'parquet':
-      return fromParquet(path, rows);
-    default:
-      throw new RangeError(`path must end in .jsonl, .ndjson, .json, .csv, .tsv or .parquet, got '${filePath(path)}'`);
-  }
+  return rowsOfFile(path, { ...options, decode: toConversation });
 }

@@ -4,6 +4,7 @@ export { fromJson } from './fromJson.js';
 export { fromJsonl } from './fromJsonl.js';
 export { fromPages, type PageRequest, type PagesOptions } from './fromPages.js';
 export { fromParquet, type ParquetOptions } from './fromParquet.js';
+export { fromPreferences } from './fromPreferences.js';
 export { fromRowBatches } from './fromRowBatches.js';
 export {
   fromServerSentEvents,
@@ -13,7 +14,7 @@ export {
 } from './fromServerSentEvents.js';
 export { fromStdin, type StdinOptions } from './fromStdin.js';
 export { resumeFrom, type ResumeFromOptions, type ResumePoint } from './resumeFrom.js';
-export { type RowOptions, type SourceEvent } from './RowOptions.js';
+export { type FieldEvent, type RowEvent, type RowOptions, type SourceEvent } from './RowOptions.js';
 export { sampleInPieces, type SampleInPiecesOptions, type SamplePiece } from './sampleInPieces.js';
 export { BadRowError, SourceError } from './SourceError.js';
 export {
@@ -22,3 +23,4 @@ export {
   type ConversationToolCall,
   toConversation,
 } from './toConversation.js';
+export { type Preference, toPreference } from './toPreference.js';

@@ -43,6 +43,11 @@ export class FakeRequest {
     return (this.#pass ??= this.#decodePass());
   }
 
+  /** The model that the work is for. */
+  get modelId(): string | undefined {
+    return this.pass?.modelId ?? (this.json['model_id'] as string | undefined);
+  }
+
   /** The number of the turn, or of the sample. */
   get seqId(): number | undefined {
     return this.pass?.seqId ?? (this.json['seq_id'] as number | undefined);

@@ -1,6 +1,6 @@
 import { Subscription, type Observable, type SchedulerAction, type SchedulerLike } from 'rxjs';
 
-const A_YEAR_MS = 365 * 24 * 3_600_000;
+const A_WEEK_MS = 7 * 24 * 3_600_000;
 
 /**
  * A clock that moves only when told to: hours of waiting pass in no time, and in the same way every time.
@@ -50,7 +50,7 @@ export class VirtualClock implements SchedulerLike {
   /**
    * Lets time pass until the future has its result and gives it; the clock then stands at that moment.
    *
-   * @throws what the future fails with; an Error when nothing is left to happen, or a virtual year has passed, and the
+   * @throws what the future fails with; an Error when nothing is left to happen, or a virtual week has passed, and the
    * future has still not settled.
    */
   resolve<A>(future: Observable<A>): A {
@@ -74,7 +74,7 @@ export class VirtualClock implements SchedulerLike {
       error: (error: unknown) => (outcome = { error }),
       complete: () => (outcome = last ?? { error: new Error('the future completed without a result') }),
     });
-    const untilMs = this.#nowMs + A_YEAR_MS;
+    const untilMs = this.#nowMs + A_WEEK_MS;
     while (outcome === undefined) {
       // Moment by moment, so that the clock stops where the future settles.
       const next = this.#alarms.first;

@@ -49,7 +49,8 @@ export interface FakeTransport {
 
 /**
  * A service without sockets: it accepts work, promises results and gives them, at the times the test wants, and fails
- * where the script says so.
+ * where the script says so. Each model's work runs in the order of its numbers, as at the service: work whose number is
+ * ahead waits until every lower one has arrived.
  *
  * ```ts
  * const clock = new VirtualClock();
@@ -63,7 +64,7 @@ export interface FakeTransport {
  */
 export function fakeTransport(options: FakeTransportOptions): FakeTransport {
   const { scheduler, script = {}, latencyMs = 0, workMs = 0 } = options;
-  const promises = new FakePromises(scheduler, valueFor(workMs));
+  const promises = new FakePromises(scheduler, valueFor(workMs), options.speaks === 'json' ? 'arrival' : 'seq_id');
   const latencyOf = valueFor(latencyMs);
   const requests: FakeRequest[] = [];
   const requests$ = new ReplaySubject<FakeRequest>();
@@ -95,12 +96,14 @@ export function fakeTransport(options: FakeTransportOptions): FakeTransport {
       };
       requests.push(request);
       requests$.next(request);
-      const answer = scripted(request) ?? builtIn(request);
+      const byScript = scripted(request);
+      const answer = byScript ?? builtIn(request);
       const delayMs = latencyOf(request);
       subscriber.add(() => end('aborted'));
       subscriber.add(
         (delayMs > 0 ? after(delayMs, answer, scheduler) : toObservable(answer)).subscribe({
           next: (response) => {
+            if (byScript !== undefined && response.status < 300) promises.acceptedByScript(request);
             end('answered');
             subscriber.next(response);
           },

@@ -28,6 +28,8 @@ export class FakeEngine implements EnginePort {
   /** @param floats how many numbers a checkpoint holds; all of them are the number of optimizer steps. */
   constructor(private readonly floats = 2) {}
 
+  /** Set it to let the engine look dead. */
+  failure: Error | undefined;
   /** Everything that ran, in order: `forward_backward m`, `optim_step m`, `sample s`, … */
   readonly log: string[] = [];
   readonly models = new Map<string, FakeModel>();

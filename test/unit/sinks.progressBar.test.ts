@@ -134,6 +134,7 @@ describe('progressBar', () => {
         totalBytes: 100,
         rows: 1,
         badRows: 0,
+        untrainedRows: 0,
         done: false,
       } as const;
       const source$ = timer(500).pipe(map((): SourceEvent => progress));

@@ -86,6 +86,7 @@ describe('fromJsonl', () => {
       totalBytes: packed.length,
       rows: 3,
       badRows: 0,
+      untrainedRows: 0,
       done: true,
     });
   });
@@ -272,6 +273,7 @@ describe('fromStdin', () => {
       bytes: 9,
       rows: 2,
       badRows: 0,
+      untrainedRows: 0,
       done: true,
     });
   });
@@ -432,7 +434,7 @@ describe('fromConversations', () => {
 describe('toConversation', () => {
   it('keeps system prompts, input and history', () => {
     const row = { system: 's', instruction: 'i', input: 'n', output: 'o', history: [['q', 'a']] };
-    expect(toConversation(row).messages.map(({ role, content }) => `${role}: ${content}`)).toStrictEqual([
+    expect(toConversation(row).messages.map(({ role, content }) => `${role}: ${content as string}`)).toStrictEqual([
       'system: s',
       'user: q',
       'assistant: a',
@@ -463,7 +465,7 @@ describe('toConversation', () => {
     [{ messages: [] }, 'messages holds no message'],
     [{ conversations: [{ from: 'alien', value: 'x' }] }, "conversations[0].from is 'alien', which is no known speaker"],
     [{ instruction: 'a', output: 5 }, 'output must be a string'],
-    [{ messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, 'messages[0].content[0] is not text'],
+    [{ messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, 'messages[0].content[0] has no image'],
   ])('says what is wrong with %j', (row, message) => {
     expect(() => toConversation(row)).toThrow(message);
   });

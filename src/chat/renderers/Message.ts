@@ -70,6 +70,8 @@ export interface Message {
   readonly name?: string;
   /** Only with `trainOn: 'customized'`, and then on every message. */
   readonly trainable?: boolean;
+  /** 0: carries no loss, whatever `trainOn` says. 1, the default, leaves it to `trainOn`. As in OpenAI's fine-tuning files. */
+  readonly weight?: 0 | 1;
   /** On a `system` message: the tools to declare, in the family's own words. See `Renderer.declareTools`. */
   readonly tools?: readonly ToolSpec[];
 }

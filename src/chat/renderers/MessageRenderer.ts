@@ -2,6 +2,7 @@ import type { OperatorFunction } from 'rxjs';
 import type { ModelInput } from '../../wire/modelInput.js';
 import type { Tokenizer } from '../tokenizer/Tokenizer.js';
 import { assemble, joinExtensions, type WeightedRun } from './assemble.js';
+import { thinkingOf } from './content.js';
 import type { Message, Role, ToolSpec } from './Message.js';
 import { createMarkup, encodePieces, type Markup, type Piece, type Run } from './pieces.js';
 import type {
@@ -101,9 +102,11 @@ export abstract class MessageRenderer implements Renderer {
       const outputRuns = this.#encode(output);
       let supplied = 0;
       if (trained && trainOn !== 'all_tokens' && message.role === 'assistant') {
+        // Families that leave reasoning out would do so without a word.
+        if (this.disablesThinking && context.isLast && thinkingOf(message) !== '') throw this.#thinksAgainstPrompt();
         supplied = this.#supplied(headerRuns, outputRuns, context);
       }
-      for (const run of headerRuns) weighted.push({ run, weight: trainOn === 'all_tokens' ? 1 : 0 });
+      for (const run of headerRuns) weighted.push({ run, weight: trainOn === 'all_tokens' ? weight : 0 });
       for (const run of outputRuns) {
         const free = 'tokens' in run ? Math.min(supplied, run.tokens.length) : 0;
         supplied -= free;
@@ -144,13 +147,15 @@ export abstract class MessageRenderer implements Renderer {
     );
     const written = flatten([...header, ...output]);
     if (prompt.every((token, at) => written[at] === token)) return Math.max(0, prompt.length - flatten(header).length);
-    if (this.disablesThinking && context.isLast) {
-      throw new RendererError(
-        `${this.name} has thinking turned off: its prompt closes the thinking block, and this turn has reasoning in it. ` +
-          'Use the thinking renderer of the family, or leave the reasoning out.',
-      );
-    }
+    if (this.disablesThinking && context.isLast) throw this.#thinksAgainstPrompt();
     return 0;
+  }
+
+  #thinksAgainstPrompt(): RendererError {
+    return new RendererError(
+      `${this.name} has thinking turned off: its prompt closes the thinking block, and this turn has reasoning in it. ` +
+        'Use the thinking renderer of the family, or leave the reasoning out.',
+    );
   }
 
   #trainedMessages(messages: readonly Message[], trainOn: TrainOn): number[] {

@@ -12,7 +12,8 @@ import type { Message, Role, ToolCall, ToolSpec, UnparsedToolCall } from './Mess
  * - `all_tokens`: everything but the begin-of-text token
  * - `customized`: the messages whose `trainable` is true; then every message must carry the flag
  *
- * Whatever the mode (but `all_tokens`), tokens that the generation prompt supplies carry none.
+ * Whatever the mode (but `all_tokens`), tokens that the generation prompt supplies carry none. Whatever the mode, a message whose `weight` is 0
+ * carries none.
  */
 export type TrainOn =
   | 'last_assistant_message'
@@ -89,6 +90,8 @@ export interface Renderer {
    * one training example and one cache.
    */
   readonly hasExtensionProperty: boolean;
+  /** True when reasoning is left out of what is trained, without an error: `toDatums` counts and reports such rows. Default false. */
+  readonly leavesOutThinking?: boolean;
   /** The prompt that asks for the next message. Throws a `RendererError` where the family cannot write the conversation. */
   buildGenerationPrompt(messages: readonly Message[], options?: GenerationPromptOptions): ModelInput;
   /** The conversation as one training example. `trainOn` is `last_assistant_message` by default. */

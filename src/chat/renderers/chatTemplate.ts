@@ -2,7 +2,7 @@ import { Template } from '@huggingface/jinja';
 import type { ModelInput } from '../../wire/modelInput.js';
 import type { Tokenizer } from '../tokenizer/Tokenizer.js';
 import { assemble, type WeightedRun } from './assemble.js';
-import { partsOf, textAndThinking } from './content.js';
+import { partsOf, textAndThinking, thinkingOf } from './content.js';
 import { MarkedRenderer } from './MarkedRenderer.js';
 import type { Message, ToolSpec } from './Message.js';
 import type { RenderedMessage } from './MessageRenderer.js';
@@ -77,7 +77,12 @@ export class ChatTemplateRenderer extends MarkedRenderer {
     const { trainOn = 'last_assistant_message' } = options;
     checkTrainable(messages, trainOn);
     const whole = this.#render(messages, false);
-    if (trainOn === 'all_tokens') return assemble(this.#encode(whole).map((run) => ({ run, weight: 1 })));
+    if (trainOn === 'all_tokens') {
+      if (messages.some(({ weight }) => weight === 0)) {
+        throw new RendererError(`a chat template cannot leave out a message of weight 0 from 'all_tokens'`);
+      }
+      return assemble(this.#encode(whole).map((run) => ({ run, weight: 1 })));
+    }
     const turnStart = this.lastTurnStart(messages.slice(0, -1));
     const weighted: WeightedRun[] = [];
     let at = 0;
@@ -94,6 +99,13 @@ export class ChatTemplateRenderer extends MarkedRenderer {
         throw new RendererError(
           `the chat template of ${this.tokenizer.id} does not continue its own prompt at message ${index}; ` +
             'train one message at a time with buildSupervisedExamples, or use a renderer of its family',
+        );
+      }
+      const thinking = mark(thinkingOf(message)).trim();
+      if (index === messages.length - 1 && !after.includes(thinking)) {
+        throw new RendererError(
+          `the chat template of ${this.tokenizer.id} leaves out the reasoning of message ${index}; ` +
+            'leave it out of the data, or use a renderer of its family',
         );
       }
       add(before.length, 0);

@@ -40,6 +40,12 @@ export function onlyText(message: Pick<Message, 'content' | 'role'>, renderer: s
   return textOf(message);
 }
 
+/** Throws a {@link RendererError} where a message calls or declares tools, for families that would leave them out without a word. */
+export function withoutTools({ toolCalls = [], tools = [] }: Message, renderer: string): void {
+  if (toolCalls.length > 0) throw new RendererError(`${renderer} has no way to write tool calls`);
+  if (tools.length > 0) throw new RendererError(`${renderer} has no way to declare tools`);
+}
+
 /** Text and reasoning of a message as one string each. Throws a {@link RendererError} on images and audio. */
 export function textAndThinking(message: Message, renderer: string): { text: string; thinking: string } {
   for (const part of partsOf(message.content)) {

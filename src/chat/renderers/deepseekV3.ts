@@ -54,6 +54,11 @@ export class DeepSeekV3Renderer extends MarkedRenderer {
     return !this.#thinking || !this.#strips;
   }
 
+  /** The cookbook's tokens, which these are, hold no reasoning where thinking is off. */
+  get leavesOutThinking(): boolean {
+    return !this.#thinking;
+  }
+
   protected override get unclosedIsText(): boolean {
     return true;
   }

@@ -99,6 +99,7 @@ export class DeepSeekV41Renderer extends MarkedRenderer {
       role: turn.some(({ role }) => role === 'user') ? 'user' : 'tool',
       content: blocks.join('\n\n'),
       ...(flags.length > 0 ? { trainable: flags.some(Boolean) } : {}),
+      ...(turn.every(({ weight }) => weight === 0) ? { weight: 0 } : {}),
     };
   }
 
@@ -116,6 +117,10 @@ export class DeepSeekV41Renderer extends MarkedRenderer {
       header: this.generationHeader('assistant', context),
       output: this.#keepsThinking(context) ? [...this.markup`${thinking}</think>`, ...said] : said,
     };
+  }
+
+  protected override get disablesThinking(): boolean {
+    return this.#effort === null;
   }
 
   #keepsThinking({ index, messages }: RenderContext): boolean {

@@ -1,6 +1,7 @@
 export { BytesRenderer } from './bytes.js';
 export { ChatTemplateRenderer, type ChatTemplateOptions } from './chatTemplate.js';
 export { hasThinking, textOf, thinkingOf, withoutThinking } from './content.js';
+export { continuePrompt, type ContinuedPrompt, type Exchange } from './continuePrompt.js';
 export { DeepSeekV3Renderer, type DeepSeekV3Options } from './deepseekV3.js';
 export { DeepSeekV41Renderer, type DeepSeekV41Options } from './deepseekV4_1.js';
 export { GlmRenderer, type GlmOptions } from './glm.js';
@@ -50,3 +51,4 @@ export type {
 export { RendererError } from './RendererError.js';
 export { RoleColonRenderer } from './roleColon.js';
 export { TmlV0Renderer, type TmlV0Options } from './tmlV0.js';
+export { withTools } from './withTools.js';

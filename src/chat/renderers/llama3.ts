@@ -1,5 +1,5 @@
 import type { Tokenizer } from '../tokenizer/Tokenizer.js';
-import { onlyText } from './content.js';
+import { onlyText, withoutTools } from './content.js';
 import { MarkedRenderer } from './MarkedRenderer.js';
 import type { Message } from './Message.js';
 import type { RenderedMessage } from './MessageRenderer.js';
@@ -25,6 +25,7 @@ export class Llama3Renderer extends MarkedRenderer {
   }
 
   protected renderMessage(message: Message): RenderedMessage {
+    withoutTools(message, this.name);
     return {
       header: this.markup`<|start_header_id|>${message.role}<|end_header_id|>\n\n`,
       output: this.markup`${onlyText(message, this.name)}<|eot_id|>`,

@@ -1,6 +1,6 @@
 import { defer, map, concat, concatMap, from, of, type OperatorFunction } from 'rxjs';
 import type { Tokenizer } from '../tokenizer/Tokenizer.js';
-import { onlyText } from './content.js';
+import { onlyText, withoutTools } from './content.js';
 import type { Message } from './Message.js';
 import { MessageRenderer, type RenderedMessage } from './MessageRenderer.js';
 import type { Piece } from './pieces.js';
@@ -25,6 +25,7 @@ export class RoleColonRenderer extends MessageRenderer {
   }
 
   protected renderMessage(message: Message): RenderedMessage {
+    withoutTools(message, this.name);
     const role = message.role.charAt(0).toUpperCase() + message.role.slice(1).toLowerCase();
     const output = [` ${onlyText(message, this.name)}\n\n`];
     // The stop signal reaches into the next header, so a last reply has to be completed to be learned whole.

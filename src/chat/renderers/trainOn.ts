@@ -19,6 +19,7 @@ export function checkTrainable(messages: readonly Message[], trainOn: TrainOn): 
 
 /** Whether a message carries loss. `turnStart` is the index of the first message of the turn being produced. */
 export function isTrained(message: Message, context: RenderContext, trainOn: TrainOn, turnStart: number): boolean {
+  if (message.weight === 0) return false;
   const assistant = message.role === 'assistant';
   switch (trainOn) {
     case 'last_assistant_message':

@@ -57,6 +57,23 @@ export function meaningOf(error: unknown, phase: Phase): Meaning {
   return status === 408 || status === 409 || status === 429 || status >= 500 ? 'backoff' : 'fatal';
 }
 
+/** Whether the service may have the request all the same: no answer came, or one that may come after the acceptance. */
+export function mayHaveArrived(error: unknown): boolean {
+  if (!(error instanceof APIStatusError))
+    return error instanceof APIConnectionError || error instanceof APIResponseValidationError;
+  return error.status >= 500 || error.status === 408 || error.status === 409;
+}
+
+/**
+ * Whether a send's last failure proves that the service does not have the request. After an earlier try that may have
+ * arrived, only a refusal of the content does: the service would have answered a known request with its promise.
+ */
+export function provesRefusal(error: unknown, mayHaveArrivedBefore: boolean): boolean {
+  if (mayHaveArrived(error)) return false;
+  if (!mayHaveArrivedBefore) return true;
+  return error instanceof APIStatusError && [400, 413, 415, 422].includes(error.status);
+}
+
 const CLASS_BY_STATUS: Readonly<
   Record<number, new (message: string, options: APIStatusErrorOptions) => APIStatusError>
 > = {

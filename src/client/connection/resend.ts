@@ -1,14 +1,28 @@
-import { defer, retry, throwError, timer, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
-import { BILLING_RETRY_MS } from './Billing.js';
-import type { Connection } from './Connection.js';
+import {
+  defer,
+  retry,
+  throwError,
+  timer,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs';
+import { BILLING_RETRY_MS, type Billing } from './Billing.js';
 import type { TinkerError } from '../errors.js';
-import type { WorkKind } from '../events.js';
+import type { EventBus, WorkKind } from '../events.js';
 import { meaningOf, type Phase } from './failure.js';
 
 const LONGEST_WAIT_MS = 30_000;
 const GIVE_UP_AFTER_MS = 5 * 60_000;
 const MOST_PROXY_REFUSALS = 16;
 const PROXY_WAIT_MS = 1000;
+
+/** What trying again needs of a connection. */
+interface Resending {
+  readonly scheduler: SchedulerLike;
+  readonly events: EventBus;
+  readonly billing: Billing;
+}
 
 /** 1 s, 2 s, 4 s, … up to 30 s. */
 export const backoffMs = (failures: number): number => Math.min(1000 * 2 ** failures, LONGEST_WAIT_MS);
@@ -22,7 +36,7 @@ export const delayFor = (error: TinkerError, failures: number): number => error.
  * long as the service allows. Other failures pass through. Events name the kind of work, where it is known.
  */
 export function resend<T>(
-  connection: Connection,
+  connection: Resending,
   path: string,
   phase: Phase = 'send',
   kind: Partial<WorkKind> = {},

@@ -9,21 +9,12 @@ import { BILLING_RETRY_MS } from '../connection/Billing.js';
 import type { Budget } from '../connection/Budget.js';
 import type { Connection } from '../connection/Connection.js';
 import { APIResponseValidationError, APIStatusError, RequestFailedError } from '../errors.js';
-import type { RequestType } from '../events.js';
+import type { Accepted } from './awaitResult.js';
 import { failedOnce } from '../connection/failedOnce.js';
 import { meaningOf, parseBody } from '../connection/failure.js';
 import { onAnswer } from '../connection/onAnswer.js';
 import { backoffMs, delayFor } from '../connection/resend.js';
 import { serverText } from '../connection/serverText.js';
-
-/** Work that the service has accepted and whose result is awaited. */
-export interface AcceptedWork {
-  readonly requestId: string;
-  readonly requestType: RequestType;
-  readonly target: string;
-  /** How long the submission took, which the service likes to know. */
-  readonly roundtripMs: number;
-}
 
 /** How a result is read, whichever way it comes. */
 export interface ResultFormat<A> {
@@ -67,7 +58,7 @@ export interface KnownOutcome {
 export function retrieve<A>(
   connection: Connection,
   responses: Budget,
-  work: AcceptedWork,
+  work: Accepted,
   format: ResultFormat<A>,
   known?: KnownOutcome,
 ): Observable<A> {
@@ -89,7 +80,7 @@ class Poll<A> {
 
   constructor(
     readonly connection: Connection,
-    readonly work: AcceptedWork,
+    readonly work: Accepted,
     readonly format: ResultFormat<A>,
   ) {
     this.#startedMs = connection.scheduler.now();

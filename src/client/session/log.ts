@@ -51,11 +51,15 @@ export function describe(
     case 'deprecation-noted':
       return { level: event.level === 'error' ? 'error' : 'warning', text: event.note };
     case 'queue-state':
-      return event.state === 'active' || event.state === 'unknown'
+      // A reason is worth reading whatever the state: work that can never start is told so here.
+      return event.reason === undefined && (event.state === 'active' || event.state === 'unknown')
         ? { level: 'debug', text: `${event.requestType} ${event.requestId} waits: ${event.state}` }
         : {
             level: 'warning',
-            text: `${event.target} is paused (${event.state}): ${event.reason ?? QUEUE_REASONS[event.state]}`,
+            text:
+              event.state === 'active' || event.state === 'unknown'
+                ? `${event.requestType} ${event.requestId} waits: ${event.reason}`
+                : `${event.target} is paused (${event.state}): ${event.reason ?? QUEUE_REASONS[event.state]}`,
           };
     case 'billing-paused':
       return { level: 'warning', text: `paused for billing: ${event.message}` };

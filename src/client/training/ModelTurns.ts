@@ -1,9 +1,15 @@
-import { concatMap, map, takeUntil, tap, type Observable } from 'rxjs';
-import type { PreparedDatum } from '../../wire/datum.js';
-import type { Json } from '../../wire/record.js';
-import type { ForwardBackwardOutput } from '../../wire/training.js';
+import { concatMap, forkJoin, map, tap, type Observable } from 'rxjs';
 import { evaluateLoss } from '../../losses/evaluateLoss.js';
 import type { TracedLoss } from '../../losses/TracedLoss.js';
+import type { PreparedDatum } from '../../wire/datum.js';
+import { decodeForwardBackwardOutput } from '../../wire/proto/forwardBackwardOutput.js';
+import type { Json } from '../../wire/record.js';
+import { ForwardBackwardOutputJson, type ForwardBackwardOutput } from '../../wire/training.js';
+import { awaitResult, type Accepted, type Work } from '../results/awaitResult.js';
+import type { ResultFormat } from '../results/retrieve.js';
+import type { OpenSession } from '../session/Session.js';
+import type { FutureProgress } from '../TinkerFuture.js';
+import { combineOutputs } from './combineOutputs.js';
 import {
   backwardData,
   forwardData,
@@ -12,101 +18,69 @@ import {
   withCustomMetrics,
   type CustomLossFn,
 } from './customLoss.js';
-import type { RequestType } from '../events.js';
-import { accept, awaitResult, type Accepted, type Submission } from '../results/awaitResult.js';
-import { PassSender, type Pass } from './PassSender.js';
-import type { ResultFormat } from '../results/retrieve.js';
-import type { OpenSession } from '../session/Session.js';
-import type { FutureProgress } from '../TinkerFuture.js';
+import { NumberedSends, type NumberedRequest, type Submit } from './NumberedSends.js';
+import { passRequests, type Pass } from './passRequests.js';
 import { Turnstile, type TurnInHand } from './Turnstile.js';
 
-/** One request, one turn, one result. */
-export interface Operation<A> {
-  readonly requestType: RequestType;
-  readonly path: string;
-  /** Made at the call, of what the caller's objects hold then; a mistake in it takes no turn. */
+/** Work with a place in its model's order. */
+export interface ModelWork<A> extends Omit<Work<A>, 'json' | 'target'> {
+  /** Made at the call, from what the caller's objects hold then; a mistake in it takes no turn. */
   readonly json: () => Json;
-  /** More of it, known only when it is sent. Its own number is one such thing. */
+  /** Further fields that are known only when it is sent. */
   readonly jsonWhenSent?: () => Json;
-  readonly format: ResultFormat<A>;
   readonly onResult?: (result: A, seqId: number) => void;
 }
 
+interface Turn extends TurnInHand {
+  readonly submit: Submit;
+  readonly progress: FutureProgress;
+}
+
+const FORWARD_BACKWARD: ResultFormat<ForwardBackwardOutput> = {
+  json: ForwardBackwardOutputJson,
+  protobuf: decodeForwardBackwardOutput,
+};
+
 /**
- * The turns of one model. Whatever is asked of it takes its turn at the call, is numbered and sent when the turn comes,
- * and is waited for outside of it.
+ * The turns of one model. A call takes its turn when it is made, is numbered and sent when the turn comes, and its result
+ * is awaited outside of the turn.
  */
 export class ModelTurns {
   readonly #session: OpenSession;
-  readonly #passes: PassSender;
   readonly #turns = new Turnstile();
-  #lastSeqId = 0;
+  readonly #sends: NumberedSends;
 
   constructor(
     session: OpenSession,
     readonly modelId: string,
   ) {
     this.#session = session;
-    this.#passes = new PassSender(session, modelId, () => ++this.#lastSeqId);
+    this.#sends = new NumberedSends(session, modelId);
   }
 
-  /** @throws ValidationError without taking the turn. */
-  operation<A>(operation: Operation<A>, progress: FutureProgress): Observable<A> {
-    const { requestType, path, json, jsonWhenSent = () => ({}), format, onResult } = operation;
+  /** One request, one turn, one result. @throws ValidationError without taking the turn. */
+  operation<A>(work: ModelWork<A>, progress: FutureProgress): Observable<A> {
+    const { requestType, path, json, jsonWhenSent = () => ({}), format, onResult } = work;
     const { connection } = this.#session;
     const body = json();
-    return this.#turns.take(({ release, commit }) => {
-      const seqId = ++this.#lastSeqId;
-      const startedMs = connection.scheduler.now();
-      const submission: Submission = { requestType, target: this.modelId, seqId, bytes: 0, startedMs };
-      const sent = connection
-        .send(
-          { path, lane: 'training', json: { ...body, ...jsonWhenSent(), seq_id: seqId } },
-          { requestType, target: this.modelId },
-        )
-        .pipe(
-          takeUntil(connection.closing),
-          map((answer) => accept(this.#session, submission, answer, progress)),
-        );
-      return commit(sent, (accepted) => this.#abandoned([accepted])).pipe(
+    const make = (seqId: number): NumberedRequest[] => {
+      const call = { path, lane: 'training', json: { ...body, ...jsonWhenSent(), seq_id: seqId } } as const;
+      const key = connection.uuid();
+      const content = (): string => path + JSON.stringify(body);
+      return [{ seqId, bytes: 0, path, content, attempt: connection.attempt(call, key) }];
+    };
+    return this.#take(progress, ({ submit, commit, release }) =>
+      commit(submit(requestType, make, progress), this.#abandoned).pipe(
         tap(release),
-        concatMap((accepted) => awaitResult(this.#session, accepted, format)),
-        tap((result) => onResult?.(result, seqId)),
-      );
-    });
+        concatMap(([accepted]) =>
+          awaitResult(this.#session, accepted!, format).pipe(tap((result) => onResult?.(result, accepted!.seqId!))),
+        ),
+      ),
+    );
   }
 
   pass(pass: Pass, progress: FutureProgress): Observable<ForwardBackwardOutput> {
-    return this.#turns.take((turn) => this.#onePass(turn, pass, progress));
-  }
-
-  /** A traced loss in one turn: one pass where the service runs it, else as {@link customPass}. */
-  tracedPass(
-    requestType: Pass['requestType'],
-    data: readonly PreparedDatum[],
-    loss: TracedLoss,
-    progress: FutureProgress,
-  ): Observable<ForwardBackwardOutput> {
-    const here: CustomLossFn = (given, logprobs) => evaluateLoss(loss, given, logprobs);
-    const forward: Pass = { lossFn: 'cross_entropy', requestType: 'Forward', data: forwardData(data) };
-    const runHere = (turn: TurnInHand): Observable<ForwardBackwardOutput> =>
-      requestType === 'ForwardBackward'
-        ? this.#twoPasses(turn, forward, data, here, progress)
-        : this.#onePass(turn, forward, progress).pipe(
-            map((output) => withCustomMetrics(output, runCustomLoss(here, data, output))),
-          );
-    const { connection, losses } = this.#session;
-    if (loss.unit !== 'datum' || !connection.config.customLossServerSide) return this.#turns.take(runHere);
-    return this.#turns.take((turn) =>
-      losses.handleOf(this.#session, loss, data, progress).pipe(
-        concatMap((handle) => {
-          if (handle === undefined) return runHere(turn);
-          const lossFnConfig = { loss_id: handle.lossId };
-          const pass: Pass = { requestType, data: tracedData(loss, data), lossFn: 'custom', lossFnConfig };
-          return this.#onePass(turn, pass, progress);
-        }),
-      ),
-    );
+    return this.#take(progress, (turn) => this.#onePass(turn, pass));
   }
 
   /** A forward pass, the caller's loss, and a backward pass with its gradients, in one turn. */
@@ -115,45 +89,82 @@ export class ModelTurns {
     loss: CustomLossFn,
     progress: FutureProgress,
   ): Observable<ForwardBackwardOutput> {
-    const forward: Pass = { lossFn: 'cross_entropy', requestType: 'Forward', data: forwardData(data) };
-    return this.#turns.take((turn) => this.#twoPasses(turn, forward, data, loss, progress));
+    const forward = forwardPass(data);
+    return this.#take(progress, (turn) => this.#twoPasses(turn, forward, data, loss));
   }
 
-  #onePass({ release, commit }: TurnInHand, pass: Pass, progress: FutureProgress): Observable<ForwardBackwardOutput> {
-    return commit(this.#passes.submit(pass, progress), this.#abandoned).pipe(
-      tap(release),
-      concatMap((accepted) => this.#passes.results(accepted)),
+  /** A traced loss in one turn: one pass where the service runs it, else as {@link customPass}. */
+  tracedPass(
+    forwardOnly: boolean,
+    data: readonly PreparedDatum[],
+    loss: TracedLoss,
+    progress: FutureProgress,
+  ): Observable<ForwardBackwardOutput> {
+    const here: CustomLossFn = (given, logprobs) => evaluateLoss(loss, given, logprobs);
+    const forward = forwardPass(data);
+    const runHere = (turn: Turn): Observable<ForwardBackwardOutput> =>
+      forwardOnly
+        ? this.#onePass(turn, forward).pipe(
+            map((output) => withCustomMetrics(output, runCustomLoss(here, data, output))),
+          )
+        : this.#twoPasses(turn, forward, data, here);
+    const { connection, losses } = this.#session;
+    if (loss.unit !== 'datum' || !connection.config.customLossServerSide) return this.#take(progress, runHere);
+    return this.#take(progress, (turn) =>
+      losses.handleOf(this.#session, loss, data, progress).pipe(
+        concatMap((handle) => {
+          if (handle === undefined) return runHere(turn);
+          const lossFnConfig = { loss_id: handle.lossId };
+          return this.#onePass(turn, { forwardOnly, data: tracedData(loss, data), lossFn: 'custom', lossFnConfig });
+        }),
+      ),
     );
   }
 
+  #take<A>(progress: FutureProgress, work: (turn: Turn) => Observable<A>): Observable<A> {
+    const submit = this.#sends.forCallMadeNow();
+    return this.#turns.take(({ release, commit }) => work({ release, commit, submit, progress }));
+  }
+
+  #onePass(turn: Turn, pass: Pass): Observable<ForwardBackwardOutput> {
+    return this.#sendPass(turn, pass).pipe(tap(turn.release), concatMap(this.#results));
+  }
+
   #twoPasses(
-    turn: TurnInHand,
+    turn: Turn,
     forward: Pass,
     data: readonly PreparedDatum[],
     loss: CustomLossFn,
-    progress: FutureProgress,
   ): Observable<ForwardBackwardOutput> {
-    return turn.commit(this.#passes.submit(forward, progress), this.#abandoned).pipe(
-      concatMap((accepted) => this.#passes.results(accepted)),
+    return this.#sendPass(turn, forward).pipe(
+      concatMap(this.#results),
       concatMap((output) => {
         const result = runCustomLoss(loss, data, output);
-        const backward: Pass = {
-          ...forward,
-          requestType: 'ForwardBackward',
-          data: backwardData(data, output, result),
-        };
-        return this.#onePass(turn, backward, progress).pipe(map((final) => withCustomMetrics(final, result)));
+        const backward: Pass = { ...forward, forwardOnly: false, data: backwardData(data, output, result) };
+        return this.#onePass(turn, backward).pipe(map((final) => withCustomMetrics(final, result)));
       }),
     );
   }
 
-  /** Says of work that was accepted after its caller had gone that it runs on. */
+  #sendPass({ submit, commit, progress }: Turn, pass: Pass): Observable<readonly Accepted[]> {
+    const make = (seqId: number): NumberedRequest[] => passRequests(this.#session, this.modelId, pass, seqId);
+    return commit(submit(pass.forwardOnly ? 'Forward' : 'ForwardBackward', make, progress), this.#abandoned);
+  }
+
+  readonly #results = (accepted: readonly Accepted[]): Observable<ForwardBackwardOutput> =>
+    forkJoin(accepted.map((one) => awaitResult(this.#session, one, FORWARD_BACKWARD))).pipe(map(combineOutputs));
+
+  /** Says that work which was accepted after its caller had gone still runs. */
   readonly #abandoned = (accepted: readonly Accepted[]): void => {
-    for (const { submission, promise } of accepted) {
-      const { requestType, target } = submission;
-      const { requestId } = promise;
+    for (const { requestType, target, requestId } of accepted) {
       const { events } = this.#session.connection;
       events.emit({ type: 'request-abandoned', requestType, requestId, target, cancelled: false });
     }
   };
 }
+
+const forwardPass = (data: readonly PreparedDatum[]): Pass => ({
+  lossFn: 'cross_entropy',
+  forwardOnly: true,
+  data: forwardData(data),
+});

@@ -10,7 +10,7 @@ import { withoutUndefined, prepare } from '../connection/prepare.js';
 import type { RestClient } from '../RestClient.js';
 import type { SamplingSessions } from '../sampling/samplingSessions.js';
 import type { OpenSession } from '../session/Session.js';
-import { submitWork } from '../results/submitWork.js';
+import { submitWork } from '../results/awaitResult.js';
 import type { FutureProgress } from '../TinkerFuture.js';
 import { TrainingClient } from '../TrainingClient.js';
 

@@ -14,7 +14,7 @@ import type { ForwardBackwardOutput } from '../../wire/training.js';
 import { once } from '../connection/once.js';
 import { prepare } from '../connection/prepare.js';
 import { APIResponseValidationError, APIStatusError, CustomLossError, RequestFailedError } from '../errors.js';
-import { submitWork } from '../results/submitWork.js';
+import { submitWork } from '../results/awaitResult.js';
 import type { OpenSession } from '../session/Session.js';
 import type { FutureProgress } from '../TinkerFuture.js';
 

@@ -15,7 +15,11 @@ import type { LocalService } from '../service/localService.js';
 
 /** Flags, capabilities, and the life of a session. */
 export const sessionRoutes = (service: LocalService): Route[] => [
-  get('healthz', () => json(HealthResponse.encode({ status: 'ok' }))),
+  get('healthz', () => {
+    const { failure } = service.engine;
+    if (failure !== undefined) throw new HttpError(503, failure.message);
+    return json(HealthResponse.encode({ status: 'ok' }));
+  }),
   get('get_server_capabilities', () => json({ supported_models: service.engine.baseModels.map(toSupportedModel) })),
   post('client/config', () =>
     json(service.options.dialect === 'skyrl' ? { pjwt_auth_enabled: false } : ClientConfig.encode(flagsOf(service))),

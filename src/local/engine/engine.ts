@@ -66,6 +66,11 @@ export class Engine {
     return new Engine(await WorkerLink.open({ weights }, keepAlive));
   }
 
+  /** Why nothing can run any more: the thread has ended or was closed. Undefined while all is well. */
+  get failure(): Error | undefined {
+    return this.#link.failure;
+  }
+
   get baseModels(): readonly BaseModelInfo[] {
     return this.#link.baseModels;
   }

@@ -4,6 +4,12 @@ export class EngineUserError extends Error {
   readonly code = 'user';
 }
 
+/** The work needs more memory than the engine can have. Later work runs as before. */
+export class EngineMemoryError extends Error {
+  override readonly name = 'EngineMemoryError';
+  readonly code = 'memory';
+}
+
 /** The sample was cancelled before it finished. */
 export class EngineCancelledError extends Error {
   override readonly name = 'EngineCancelledError';

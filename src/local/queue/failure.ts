@@ -1,4 +1,4 @@
-import { EngineCancelledError, EngineClosedError, EngineUserError } from '../engine/errors.js';
+import { EngineCancelledError, EngineUserError } from '../engine/errors.js';
 import { isTinkerError } from '../../wire/index.js';
 import type { FutureFailure } from './localFuture.js';
 
@@ -17,6 +17,5 @@ export function toFailure(error: unknown): FutureFailure {
     // The wire's own checks (shapes, spans, paths) speak about what the caller sent.
     isTinkerError(error);
   if (isUser) return { error: message, category: 'user' };
-  if (error instanceof EngineClosedError) return { error: 'the service is shutting down', category: 'server' };
   return { error: message, category: 'server' };
 }

@@ -153,7 +153,7 @@ describe('fakeTransport', () => {
 
 describe('the barrel', () => {
   it('has every public name of the folder', async () => {
-    const internal = new Set(['index', 'FakePromises', 'fakeEndpoints']);
+    const internal = new Set(['index', 'FakePromises', 'FakeTurns', 'fakeEndpoints']);
     const folder = new URL('../../../src/testing/', import.meta.url);
     for (const file of readdirSync(folder)) {
       const name = file.replace('.ts', '');

@@ -58,9 +58,9 @@ describe('messagesFrom', () => {
 
   it.each([
     ['no', 'messages must be a list'],
-    [[1], 'message 0: is not an object'],
-    [[{ content: '' }], 'message 0: role is not a string'],
-    [[{ role: 'user', content: 1 }], 'neither text nor a list'],
+    [[1], 'messages[0] must be an object'],
+    [[{ content: '' }], 'messages[0].role must be a string'],
+    [[{ role: 'user', content: 1 }], 'messages[0].content must be a string or a list of parts'],
     [[{ role: 'user', content: [{ type: 'smell' }] }], 'type smell'],
     [[{ role: 'user', content: [{ type: 'image_url', image_url: 'https://x/y.png' }] }], 'fetch remote images first'],
     [[{ role: 'assistant', content: '', tool_calls: [{}] }], 'no function name'],

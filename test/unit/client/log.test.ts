@@ -94,4 +94,21 @@ describe('the log', () => {
   it('leaves to machines what only machines read', () => {
     expect(describeEvent(EVENTS.at(-1)!)).toBeUndefined();
   });
+
+  it('warns of a queue that says why work waits, also of one that is active', () => {
+    const reason = 'waiting for seq_id 3';
+    const events: TinkerEvent[] = (['active', 'unknown'] as const).map((state) => ({
+      type: 'queue-state',
+      ...work,
+      requestId: state,
+      state,
+      reason,
+      waitedMs: 1,
+      atMs: 0,
+    }));
+    expect(printed('warning', events)).toEqual([
+      'tinker-rx warning: Sample active waits: waiting for seq_id 3',
+      'tinker-rx warning: Sample unknown waits: waiting for seq_id 3',
+    ]);
+  });
 });

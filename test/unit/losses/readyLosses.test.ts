@@ -126,7 +126,7 @@ describe('preference losses', () => {
     const { loss, metrics } = evaluateLoss(dpo({ beta: 0.1 }), data, same);
     expect(loss).toBeCloseTo(Math.LN2, 12);
     expect(metrics).toEqual({
-      'custom/dpo_loss:mean': expect.closeTo(Math.LN2, 12),
+      'custom/dpo_loss:mean': expect.closeTo(Math.LN2, 12) as number,
       'custom/accuracy:mean': 0,
       'custom/margin:mean': 0,
       'custom/chosen_reward:mean': 0,

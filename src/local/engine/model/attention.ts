@@ -1,3 +1,4 @@
+import type { Steps } from '../thread/breathe.js';
 import { rope, softmaxRowBackward, transpose } from '../numeric/elementwise.js';
 import type { BaseModel } from './baseModel.js';
 import type { Heap } from '../numeric/heap.js';
@@ -18,7 +19,7 @@ function causalSoftmax(heap: Heap, row: number, count: number, columns: number, 
  * Causal attention of a whole sequence; rotates q and k in place. With `cache`, keys and values are also left there.
  * A row's result is bit for bit what {@link attendCached} gives: both add up in the order of the positions.
  */
-export function attendSequence(
+export function* attendSequence(
   heap: Heap,
   base: BaseModel,
   layer: number,
@@ -28,7 +29,7 @@ export function attendSequence(
   v: number,
   out: number,
   cache?: KvCache,
-): void {
+): Steps<void> {
   const { width, heads } = base.shape;
   const headWidth = width / heads;
   const scale = 1 / Math.sqrt(headWidth);
@@ -36,12 +37,14 @@ export function attendSequence(
   const mark = heap.mark();
   const keys = heap.scratch(headWidth * padded);
   const scores = heap.scratch(Math.min(BLOCK, rows) * padded);
-  const f = heap.floats;
   for (let row = 0; row < rows; row++) {
-    rope(f, q + row * width, width, row, base.rope, 1);
-    rope(f, k + row * width, width, row, base.rope, 1);
+    rope(heap.floats, q + row * width, width, row, base.rope, 1);
+    rope(heap.floats, k + row * width, width, row, base.rope, 1);
   }
   for (let head = 0; head < heads; head++) {
+    yield;
+    // Read again after a pause, in which the memory may have grown.
+    const f = heap.floats;
     const at = head * headWidth;
     transpose(f, k + at, rows, headWidth, width, keys, padded);
     for (let from = 0; from < rows; from += BLOCK) {
@@ -92,7 +95,7 @@ export function attendSequence(
 }
 
 /** Gradients of q, k and v (before rotation) from that of the output. The probabilities are computed again. */
-export function attendSequenceBackward(
+export function* attendSequenceBackward(
   heap: Heap,
   base: BaseModel,
   rows: number,
@@ -103,7 +106,7 @@ export function attendSequenceBackward(
   dq: number,
   dk: number,
   dv: number,
-): void {
+): Steps<void> {
   const { width, heads } = base.shape;
   const headWidth = width / heads;
   const scale = 1 / Math.sqrt(headWidth);
@@ -113,10 +116,11 @@ export function attendSequenceBackward(
   const values = heap.scratch(headWidth * padded);
   const scores = heap.scratch(Math.min(BLOCK, rows) * padded);
   const dScores = heap.scratch(Math.min(BLOCK, rows) * padded);
-  const f = heap.floats;
-  f.fill(0, dk, dk + rows * width);
-  f.fill(0, dv, dv + rows * width);
+  heap.floats.fill(0, dk, dk + rows * width);
+  heap.floats.fill(0, dv, dv + rows * width);
   for (let head = 0; head < heads; head++) {
+    yield;
+    const f = heap.floats;
     const at = head * headWidth;
     transpose(f, k + at, rows, headWidth, width, keys, padded);
     transpose(f, v + at, rows, headWidth, width, values, padded);
@@ -139,8 +143,8 @@ export function attendSequenceBackward(
     }
   }
   for (let row = 0; row < rows; row++) {
-    rope(f, dq + row * width, width, row, base.rope, -1);
-    rope(f, dk + row * width, width, row, base.rope, -1);
+    rope(heap.floats, dq + row * width, width, row, base.rope, -1);
+    rope(heap.floats, dk + row * width, width, row, base.rope, -1);
   }
   heap.release(mark);
 }

@@ -17,6 +17,13 @@ export interface ResidentFactors {
   readonly dB: number;
 }
 
+/** The rank, padded to what the kernels want. */
+const paddedRank = ({ lora }: AdapterLayout): number => (lora.rank + 3) & ~3;
+
+/** The floats that an adapter takes in the heap; half as many again with gradients. */
+export const residentFloats = (layout: AdapterLayout): number =>
+  2 * layout.slots.reduce((sum, { inputs, outputs }) => sum + paddedRank(layout) * (inputs + outputs), 0);
+
 /** An adapter's weights in the heap, in the layouts the kernels want; with room for gradients if asked. */
 export class ResidentAdapter {
   readonly rank: number;
@@ -34,13 +41,12 @@ export class ResidentAdapter {
     this.scale = layout.scale;
     this.lowest = layout.slots[0]?.linear ?? Infinity;
     const rank = layout.lora.rank;
-    const padded = (rank + 3) & ~3;
+    const padded = paddedRank(layout);
     this.rank = padded;
-    const perSlot = gradients === undefined ? 2 : 3;
-    const size = layout.slots.reduce((sum, slot) => sum + padded * (slot.inputs + slot.outputs), 0);
-    this.#block = heap.alloc(perSlot * size);
+    const size = residentFloats(layout) * (gradients === undefined ? 1 : 1.5);
+    this.#block = heap.alloc(size);
     const f = heap.floats;
-    f.fill(0, this.#block, this.#block + perSlot * size);
+    f.fill(0, this.#block, this.#block + size);
     let at = this.#block;
     const take = (count: number) => {
       const start = at;
@@ -75,6 +81,20 @@ export class ResidentAdapter {
 
   get(linear: number): ResidentFactors | undefined {
     return this.#factors.get(linear);
+  }
+
+  /** False where a gradient is infinite or no number. */
+  hasFiniteGradients(): boolean {
+    const f = this.#heap.floats;
+    const within = (from: number, count: number): boolean => {
+      let zero = 0;
+      for (let i = from; i < from + count; i++) zero += 0 * f[i]!;
+      return zero === 0;
+    };
+    return this.#layout.slots.every(({ linear, inputs, outputs }) => {
+      const { dA, dB } = this.#factors.get(linear)!;
+      return within(dA, this.rank * inputs) && within(dB, this.rank * outputs);
+    });
   }
 
   /** Copies the gradients out. */

@@ -1,3 +1,4 @@
+import { finish, type Steps } from '../thread/breathe.js';
 import { attendCached, attendSequence, attendSequenceBackward } from './attention.js';
 import type { BaseGradients, BaseModel } from './baseModel.js';
 import { rmsNorm, rmsNormBackward } from '../numeric/elementwise.js';
@@ -29,6 +30,14 @@ interface LayerTape {
   low: number[];
 }
 
+export interface ForwardOptions {
+  readonly tape?: boolean;
+  readonly cache?: KvCache;
+}
+
+/** Attention of all rows of a layer, at once or in steps. */
+type Attend = (layer: number, q: number, k: number, v: number, out: number) => Steps<void> | void;
+
 /** The result of a forward pass over a sequence, in scratch memory: valid until the mark taken before is released. */
 export interface SequenceTape {
   readonly tokens: Int32Array;
@@ -38,7 +47,13 @@ export interface SequenceTape {
   readonly inverse: number;
 }
 
-/** The forward and backward passes of one base model, with or without an adapter. Synchronous; works in scratch memory. */
+/**
+ * The forward and backward passes of one base model, with or without an adapter. They work in scratch memory.
+ *
+ * A pass over a long sequence takes seconds. Its form in steps yields every few milliseconds of work, so that samples can run in
+ * between: those take their scratch memory after that of the pass and give it back before it continues. Two passes must not
+ * be mixed so.
+ */
 export class Transformer {
   readonly heap: Heap;
   readonly base: BaseModel;
@@ -49,15 +64,20 @@ export class Transformer {
   }
 
   /** Runs a sequence. With `tape` everything the backward pass needs is kept; with `cache` it is filled. */
-  forward(
+  forward(tokens: Int32Array, adapter: ResidentAdapter | undefined, options: ForwardOptions = {}): SequenceTape {
+    return finish(this.forwardInSteps(tokens, adapter, options));
+  }
+
+  /** As {@link forward}. */
+  *forwardInSteps(
     tokens: Int32Array,
     adapter: ResidentAdapter | undefined,
-    { tape = false, cache }: { readonly tape?: boolean; readonly cache?: KvCache } = {},
-  ): SequenceTape {
+    { tape = false, cache }: ForwardOptions = {},
+  ): Steps<SequenceTape> {
     const rows = tokens.length;
     const x = this.#embed(tokens);
     const layers: LayerTape[] = [];
-    const last = this.#layers(x, rows, adapter, tape ? layers : undefined, (layer, q, k, v, out) =>
+    const last = yield* this.#layers(x, rows, adapter, tape ? layers : undefined, (layer, q, k, v, out) =>
       attendSequence(this.heap, this.base, layer, rows, q, k, v, out, cache),
     );
     if (cache !== undefined) cache.length = rows;
@@ -71,12 +91,13 @@ export class Transformer {
     for (const cache of caches) cache.reserve(cache.length + 1);
     const scores = this.heap.scratch(Math.max(...caches.map((cache) => cache.capacity)));
     const x = this.#embed(tokens);
-    const last = this.#layers(x, rows, adapter, undefined, (layer, q, k, v, out) => {
+    const attend: Attend = (layer, q, k, v, out) => {
       for (let row = 0; row < rows; row++) {
         const at = row * width;
         attendCached(this.heap, this.base, layer, q + at, k + at, v + at, out + at, caches[row]!, scores);
       }
-    });
+    };
+    const last = finish(this.#layers(x, rows, adapter, undefined, attend));
     for (const cache of caches) cache.length++;
     return this.#finalNorm(last, rows).normed;
   }
@@ -100,6 +121,17 @@ export class Transformer {
     adapter: ResidentAdapter | undefined,
     gradients?: BaseGradients,
   ): void {
+    finish(this.backwardInSteps(tape, low, dLogits, adapter, gradients));
+  }
+
+  /** As {@link backward}. */
+  *backwardInSteps(
+    tape: SequenceTape,
+    low: number,
+    dLogits: number,
+    adapter: ResidentAdapter | undefined,
+    gradients?: BaseGradients,
+  ): Steps<void> {
     const { heap, base } = this;
     const { width, hidden, layers } = base.shape;
     const rows = tape.tokens.length;
@@ -125,9 +157,12 @@ export class Transformer {
 
       const dGated = heap.scratch(rows * hidden);
       back(DOWN, saved.gated, dx, dGated, false);
+      yield;
       heap.kernels.swigluBackward(saved.gate, saved.up, dGated, rows * hidden);
       back(GATE, saved.normed2, saved.gate, dNormed, false);
+      yield;
       back(UP, saved.normed2, saved.up, dNormed, true);
+      yield;
       const dGain2 = gradients?.norms[2 * layer + 1] ?? -1;
       rmsNormBackward(
         heap.floats,
@@ -144,10 +179,11 @@ export class Transformer {
       const dAttended = heap.scratch(size);
       const [dq, dk, dv] = [heap.scratch(size), heap.scratch(size), heap.scratch(size)];
       back(O, saved.attended, dx, dAttended, false);
-      attendSequenceBackward(heap, base, rows, saved.q, saved.k, saved.v, dAttended, dq, dk, dv);
+      yield* attendSequenceBackward(heap, base, rows, saved.q, saved.k, saved.v, dAttended, dq, dk, dv);
       back(Q, saved.normed, dq, dNormed, false);
       back(K, saved.normed, dk, dNormed, true);
       back(V, saved.normed, dv, dNormed, true);
+      yield;
       const dGain = gradients?.norms[2 * layer] ?? -1;
       rmsNormBackward(heap.floats, saved.x, base.norms[2 * layer]!, saved.inverse, dNormed, dx, rows, width, dGain);
       heap.release(inner);
@@ -185,13 +221,13 @@ export class Transformer {
     return { normed, inverse };
   }
 
-  #layers(
+  *#layers(
     x: number,
     rows: number,
     adapter: ResidentAdapter | undefined,
     tape: LayerTape[] | undefined,
-    attend: (layer: number, q: number, k: number, v: number, out: number) => void,
-  ): number {
+    attend: Attend,
+  ): Steps<number> {
     const { heap, base } = this;
     const { width, hidden, layers } = base.shape;
     const size = rows * width;
@@ -213,7 +249,8 @@ export class Transformer {
       run(Q, normed, q, false);
       run(K, normed, k, false);
       run(V, normed, v, false);
-      attend(layer, q, k, v, attended);
+      yield;
+      yield* attend(layer, q, k, v, attended) ?? [];
       const middle = tape === undefined ? x : copy(x);
       run(O, attended, middle, true);
 
@@ -222,10 +259,13 @@ export class Transformer {
       const [gate, up, gated] = [heap.scratch(rows * hidden), heap.scratch(rows * hidden), heap.scratch(rows * hidden)];
       rmsNorm(heap.floats, middle, base.norms[2 * layer + 1]!, normed2, inverse2, rows, width);
       run(GATE, normed2, gate, false);
+      yield;
       run(UP, normed2, up, false);
+      yield;
       heap.kernels.swiglu(gate, up, gated, rows * hidden);
       const next = tape === undefined ? x : copy(middle);
       run(DOWN, gated, next, true);
+      yield;
 
       tape?.push({ x, normed, inverse, q, k, v, attended, middle, normed2, inverse2, gate, up, gated, low });
       x = next;

@@ -1,8 +1,10 @@
+import { EngineMemoryError } from '../errors.js';
 import { createKernels, type Kernels } from './kernels.js';
 import { createMemory } from './wasm/runtime.js';
 
 const PAGE_FLOATS = 16_384;
 const MAX_PAGES = 32_768;
+const SMALLEST_GROWTH = 64;
 const SMALLEST_BLOCK = 64;
 const REGION_FLOATS = 1 << 18;
 /** Where kernels leave a pair of numbers: the block before the first one handed out. */
@@ -48,15 +50,29 @@ export class Heap {
     const reused = this.#free.get(rounded)?.pop();
     const start = reused ?? this.#end;
     if (reused === undefined) {
-      this.#end += rounded;
-      const missing = this.#end - this.floats.length;
-      if (missing > 0) {
-        this.#memory.grow(Math.max(Math.ceil(missing / PAGE_FLOATS), 64));
-        this.floats = new Float32Array(this.#memory.buffer);
-      }
+      this.#growTo(start + rounded);
+      this.#end = start + rounded;
     }
     this.#sizes.set(start, rounded);
     return start;
+  }
+
+  /** @throws EngineMemoryError where the memory cannot grow so far; what is there stays as it is. */
+  #growTo(end: number): void {
+    const missing = Math.ceil((end - this.floats.length) / PAGE_FLOATS);
+    if (missing <= 0) return;
+    const left = MAX_PAGES - this.floats.length / PAGE_FLOATS;
+    try {
+      this.#memory.grow(Math.max(missing, Math.min(SMALLEST_GROWTH, left)));
+    } catch (cause) {
+      const mebibytes = (floats: number) => Math.ceil((4 * floats) / 2 ** 20);
+      throw new EngineMemoryError(
+        `the engine is out of memory: it has ${mebibytes(this.floats.length)} MiB and needs ${mebibytes(end)} MiB. ` +
+          'Use a smaller rank, shorter data or fewer samples at once',
+        { cause },
+      );
+    }
+    this.floats = new Float32Array(this.#memory.buffer);
   }
 
   free(start: number): void {

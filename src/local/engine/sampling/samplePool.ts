@@ -13,6 +13,8 @@ import type { SampledTokens, SampleResult, TopkTable } from '../types.js';
 /** Sequences decoded side by side, and the floats their caches may come to need; further ones wait. */
 const MAX_ROWS = 64;
 const MAX_CACHE_FLOATS = 1 << 24;
+/** Floats that the adapters of running sequences may take together. */
+const MAX_ADAPTER_FLOATS = 1 << 27;
 /** Positions reserved at first; caches double as they fill. */
 const FIRST_ROOM = 64;
 /** Time after which no further prompt is begun before the running sequences move on. */
@@ -119,7 +121,7 @@ export class SamplePool {
     const until = performance.now() + ADMIT_MS;
     while (this.#rows.size < MAX_ROWS && performance.now() < until) {
       const job = this.#waiting[0];
-      if (job === undefined || (this.#rows.size > 0 && this.#reserved + job.floats > MAX_CACHE_FLOATS)) return;
+      if (job === undefined || (this.#rows.size > 0 && !this.#hasRoomFor(job))) return;
       const mark = this.#heap.mark();
       try {
         if (job.firstLogits === undefined) this.#prefill(job);
@@ -131,6 +133,16 @@ export class SamplePool {
       }
       if (job.started === job.request.numSamples && this.#waiting[0] === job) this.#waiting.shift();
     }
+  }
+
+  #hasRoomFor({ sampler, floats }: Job): boolean {
+    if (this.#reserved + floats > MAX_CACHE_FLOATS) return false;
+    const samplers = new Set([sampler]);
+    for (const row of this.#rows) samplers.add(row.job.sampler);
+    if (samplers.size === 1) return true;
+    let adapters = 0;
+    for (const one of samplers) adapters += one.floats;
+    return adapters <= MAX_ADAPTER_FLOATS;
   }
 
   #prefill(job: Job): void {

@@ -1,6 +1,6 @@
 import type { AdapterLayout } from '../model/adapter.js';
 import type { Heap } from '../numeric/heap.js';
-import { ResidentAdapter } from '../model/residentAdapter.js';
+import { ResidentAdapter, residentFloats } from '../model/residentAdapter.js';
 import type { Transformer } from '../model/transformer.js';
 
 /** Weights to sample from: a base model, with or without a copy of an adapter. In the heap only while in use. */
@@ -16,6 +16,11 @@ export class Sampler {
     this.transformer = transformer;
     this.#heap = transformer.heap;
     this.#source = source;
+  }
+
+  /** Floats of the heap that the adapter takes while it is in use. */
+  get floats(): number {
+    return this.#source === undefined ? 0 : residentFloats(this.#source.layout);
   }
 
   adapter(): ResidentAdapter | undefined {

@@ -7,3 +7,23 @@ export async function breathe(): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
   since = performance.now();
 }
+
+/** Work that pauses where other work may run. */
+export type Steps<A> = Generator<void, A, void>;
+
+/** Does all of it at once. */
+export function finish<A>(steps: Steps<A>): A {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** Lets other work in at the pauses. */
+export async function finishBreathing<A>(steps: Steps<A>): Promise<A> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await breathe();
+  }
+}

@@ -40,6 +40,8 @@ export class EngineCore {
   readonly #samplers = new Map<string, Sampler>();
   readonly #pool = new SamplePool(this.heap);
   #sampling = false;
+  /** The pass that was asked for last; the next one waits for it. */
+  #lastPass: Promise<unknown> = Promise.resolve();
 
   constructor(bases: readonly BaseSource[]) {
     this.#bases = new Map(
@@ -61,13 +63,16 @@ export class EngineCore {
     this.#models.set(modelId, new TrainingModel(this.#base(baseModel), lora));
   }
 
+  /** Passes of all models run in turn: each needs the memory for its adapter and its longest datum only while it runs. */
   forwardBackward(
     modelId: string,
     data: readonly EngineDatum[],
     loss: LossSource,
     forwardOnly: boolean,
   ): Promise<ForwardBackwardResult> {
-    return this.#model(modelId).forwardBackward(data, loss, forwardOnly);
+    const pass = this.#lastPass.then(() => this.#model(modelId).forwardBackward(data, loss, forwardOnly));
+    this.#lastPass = pass.catch(() => undefined);
+    return pass;
   }
 
   optimStep(modelId: string, adam: AdamOptions): { readonly metrics: Record<string, number> } {

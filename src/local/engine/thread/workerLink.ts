@@ -33,8 +33,14 @@ export class WorkerLink {
     this.baseModels = baseModels;
     this.#keepAlive = keepAlive;
     worker.on('message', (message: FromWorker) => this.#receive(message));
-    worker.on('error', (cause) => this.#fail(new EngineClosedError('the engine’s thread failed', { cause })));
-    worker.on('exit', () => this.#fail(new EngineClosedError('the engine’s thread has ended')));
+    worker.on('error', (cause: Error) =>
+      this.#fail(
+        new EngineClosedError(`the engine’s thread failed (${cause.message}): start the service again`, { cause }),
+      ),
+    );
+    worker.on('exit', () =>
+      this.#fail(new EngineClosedError('the engine’s thread has ended: start the service again')),
+    );
     this.#rest();
   }
 
@@ -50,6 +56,10 @@ export class WorkerLink {
         else reject(new Error(`unexpected first message ${message.type}`));
       });
     });
+  }
+
+  get failure(): Error | undefined {
+    return this.#closed;
   }
 
   /** Sends a call at once; calls arrive in the order they were made. */

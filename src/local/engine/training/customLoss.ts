@@ -1,3 +1,4 @@
+import { EngineUserError } from '../errors.js';
 import type { LossSource } from './trainingModel.js';
 import type { EngineDatum, ForwardBackwardResult, LossFunction, LossResult } from '../types.js';
 
@@ -19,11 +20,23 @@ export async function runCustomLoss(
   const results = await Promise.all(
     data.map(async ({ inputs }, index) => loss(forward.outputs[index]!['logprobs']!, inputs, index)),
   );
+  refuseNotFinite(results);
   const metrics = reduceMetrics(results);
   if (forwardOnly) return { outputs: forward.outputs, metrics };
   const source = { gradients: results.map(({ gradient }) => gradient), losses: results.map((result) => result.loss) };
   const { outputs } = await pass(source, false);
   return { outputs, metrics };
+}
+
+/** A number that is none would reach the weights, or be `null` in the answer. */
+function refuseNotFinite(results: readonly LossResult[]): void {
+  for (const [index, { loss, metrics = {} }] of results.entries()) {
+    for (const [name, value] of [['loss', loss] as const, ...Object.entries(metrics)]) {
+      if (!Number.isFinite(value)) {
+        throw new EngineUserError(`the custom loss gave ${value} for ${name} of datum ${index}; nothing was changed`);
+      }
+    }
+  }
 }
 
 function reduceMetrics(results: readonly LossResult[]): Record<string, number> {

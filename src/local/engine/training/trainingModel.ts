@@ -7,7 +7,7 @@ import {
   toNamedTensors,
   type AdapterLayout,
 } from '../model/adapter.js';
-import { breathe } from '../thread/breathe.js';
+import { finishBreathing, type Steps } from '../thread/breathe.js';
 import { EngineUserError } from '../errors.js';
 import { findLoss, type PreparedLoss } from './losses.js';
 import { LossInputs } from './lossInputs.js';
@@ -41,7 +41,7 @@ interface PreparedDatum {
 export class TrainingModel {
   readonly transformer: Transformer;
   readonly layout: AdapterLayout;
-  readonly #weights: Float32Array;
+  #weights: Float32Array;
   #gradients: Float32Array | undefined;
   #adam: AdamState;
 
@@ -59,7 +59,8 @@ export class TrainingModel {
 
   /**
    * Runs the datums one after the other, so that neither memory nor the order of sums depends on how they are batched,
-   * and lets other work of the thread in between. A wrong datum is refused before any has run.
+   * and lets samples run in between. A wrong datum is refused before any has run; a loss or a gradient that is not
+   * finite is refused before the gradients are kept.
    */
   async forwardBackward(
     data: readonly EngineDatum[],
@@ -74,13 +75,14 @@ export class TrainingModel {
     try {
       const outputs: Record<string, EngineTensor>[] = [];
       let total = 0;
-      for (const datum of prepared) {
-        const { loss, logprobs } = this.#run(datum, adapter, forwardOnly);
+      for (const [index, datum] of prepared.entries()) {
+        const { loss, logprobs } = await finishBreathing(this.#run(datum, adapter, forwardOnly));
+        if (!Number.isFinite(loss)) throw this.#diverged(`the loss of datum ${index} is ${loss}`);
         total += loss;
         outputs.push({ logprobs: { dtype: 'float32', data: logprobs, shape: datum.shape } });
-        await breathe();
       }
       if (gradients !== undefined) {
+        if (!adapter.hasFiniteGradients()) throw this.#diverged('a gradient is not finite');
         adapter.readGradients(gradients);
         this.#gradients = gradients;
       }
@@ -90,12 +92,21 @@ export class TrainingModel {
     }
   }
 
-  /** One AdamW step. Without gradients nothing changes, as in PyTorch where no parameter has one. */
+  /**
+   * One AdamW step. Without gradients nothing changes, as in PyTorch where no parameter has one. Nor does anything where the
+   * weights would not be finite afterwards, as with a learning rate that is far too high.
+   */
   optimStep(options: AdamOptions): { readonly metrics: Record<string, number> } {
     const adam = resolveAdam(options);
     const gradients = this.#gradients;
+    if (gradients === undefined) return { metrics: { 'unclipped_grad_l2:mean': 0 } };
+    const weights = this.#weights.slice();
+    const state = { m: this.#adam.m.slice(), v: this.#adam.v.slice(), step: this.#adam.step };
+    const norm = adamStep(weights, gradients, state, adam);
+    if (!allFinite(weights) || !allFinite(state.v)) throw this.#diverged('a weight would not be finite after it');
+    this.#weights = weights;
+    this.#adam = state;
     this.#gradients = undefined;
-    const norm = gradients === undefined ? 0 : adamStep(this.#weights, gradients, this.#adam, adam);
     return { metrics: { 'unclipped_grad_l2:mean': norm } };
   }
 
@@ -123,7 +134,7 @@ export class TrainingModel {
       const { m, v } = state.optimizer;
       adam = { m: fromNamedTensors(this.layout, m), v: fromNamedTensors(this.layout, v), step: state.step };
     }
-    this.#weights.set(weights);
+    this.#weights = weights;
     this.#adam = adam;
     this.#gradients = undefined;
   }
@@ -139,30 +150,44 @@ export class TrainingModel {
     });
   }
 
-  #run(
+  #diverged(what: string): EngineUserError {
+    return new EngineUserError(
+      `step ${this.#adam.step + 1}: ${what}. The run has diverged; nothing was changed. ` +
+        'Lower the learning rate or clip gradients, and continue from the last good checkpoint',
+    );
+  }
+
+  *#run(
     datum: PreparedDatum,
     adapter: ResidentAdapter,
     forwardOnly: boolean,
-  ): { readonly loss: number; readonly logprobs: Float32Array } {
+  ): Steps<{ readonly loss: number; readonly logprobs: Float32Array }> {
     const { transformer } = this;
     const { heap } = transformer;
     const { vocabulary } = this.layout.shape;
     const { tokens, targets, k } = datum;
     const mark = heap.mark();
     try {
-      const tape = transformer.forward(tokens, adapter, { tape: !forwardOnly });
+      const tape = yield* transformer.forwardInSteps(tokens, adapter, { tape: !forwardOnly });
       const { logits, low } = transformer.head(tape.normed, tokens.length, adapter);
       const { logprobs, totals } = targetLogprobs(heap, logits, tokens.length, vocabulary, targets, k);
       const { loss, gradient } = datum.loss(logprobs);
       if (!forwardOnly && gradient.some((value) => value !== 0)) {
         targetLogprobsBackward(heap, logits, tokens.length, vocabulary, targets, k, totals, gradient);
-        transformer.backward(tape, low, logits, adapter);
+        yield* transformer.backwardInSteps(tape, low, logits, adapter);
       }
       return { loss, logprobs };
     } finally {
       heap.release(mark);
     }
   }
+}
+
+function allFinite(values: Float32Array): boolean {
+  // One multiplication for each is cheaper than a test: 0 · x is 0 for every finite x.
+  let zero = 0;
+  for (let i = 0; i < values.length; i++) zero += 0 * values[i]!;
+  return zero === 0;
 }
 
 /** A loss whose value and derivatives were computed elsewhere. */

@@ -1,0 +1,164 @@
+import {
+  catchError,
+  concatAll,
+  concatMap,
+  defer,
+  forkJoin,
+  from,
+  map,
+  of,
+  takeUntil,
+  takeWhile,
+  tap,
+  toArray,
+  type Observable,
+} from 'rxjs';
+import type { TransportResponse } from '../../transport/Transport.js';
+import { mayHaveArrived, provesRefusal } from '../connection/failure.js';
+import { resend } from '../connection/resend.js';
+import { MissingRequestError, type TinkerError } from '../errors.js';
+import type { RequestType, WorkKind } from '../events.js';
+import { accept, type Accepted } from '../results/awaitResult.js';
+import type { OpenSession } from '../session/Session.js';
+import type { FutureProgress } from '../TinkerFuture.js';
+
+/** One request of a model's turn, with its number. However often it is sent, it is the same bytes under the same key. */
+export interface NumberedRequest {
+  readonly seqId: number;
+  /** What it takes from the budget of training bytes; 0 for requests without data. */
+  readonly bytes: number;
+  readonly path: string;
+  /** What tells it from another request with the same number. */
+  readonly content: () => string | Uint8Array;
+  /** One try per subscription. */
+  readonly attempt: Observable<TransportResponse>;
+}
+
+/** Sends the requests that `make` numbers from `firstSeqId` on, and emits when the service has accepted all of them. */
+export type Submit = (
+  requestType: RequestType,
+  make: (firstSeqId: number) => readonly NumberedRequest[],
+  progress: FutureProgress,
+) => Observable<Accepted[]>;
+
+type Outcome = { readonly accepted: Accepted } | { readonly error: TinkerError; readonly refused: boolean };
+
+/** Requests that failed though the service may have some of them, so that their numbers cannot be given to others. */
+interface Unsettled {
+  readonly requests: readonly NumberedRequest[];
+  readonly contents: readonly (string | Uint8Array)[];
+  readonly missingSeqId: number;
+  readonly cause: TinkerError;
+}
+
+/**
+ * Numbers the requests of one model and sends them, one turn after the other.
+ *
+ * The service runs a model's work by number and waits for ever for a number that never comes. So a number counts as used
+ * only when the service has accepted it: a call that was refused gives its number to the next one. Where a failure leaves
+ * open whether the service has the request, or it has a part of it, only the very same call may follow, under the same
+ * numbers; every other call fails at once and says so.
+ */
+export class NumberedSends {
+  readonly #session: OpenSession;
+  #nextSeqId = 1;
+  #unsettled: Unsettled | undefined;
+  /** How often requests were left unsettled: a call made before the last time cannot be meant to repeat them. */
+  #timesUnsettled = 0;
+
+  constructor(
+    session: OpenSession,
+    readonly modelId: string,
+  ) {
+    this.#session = session;
+  }
+
+  /** The way to send for a call that is made now. Its requests go out when its turn comes. */
+  forCallMadeNow(): Submit {
+    const madeAfter = this.#timesUnsettled;
+    return (requestType, make, progress) =>
+      defer(() => {
+        const requests = this.#admit(make(this.#nextSeqId), madeAfter);
+        const kind = { requestType, target: this.modelId };
+        const sends = requests.map((request) => this.#send(kind, request, progress));
+        return this.#inOrder(sends).pipe(map((outcomes) => this.#settle(requests, outcomes)));
+      }).pipe(takeUntil(this.#session.connection.closing));
+  }
+
+  #inOrder(sends: readonly Observable<Outcome>[]): Observable<Outcome[]> {
+    const { connection, wireFormat } = this.#session;
+    const [first, ...rest] = sends;
+    if (first === undefined || rest.length === 0 || !connection.config.parallelFwdbwdChunks || wireFormat.byArrival)
+      return from(sends).pipe(concatAll(), takeWhile(isAccepted, true), toArray());
+    // The server starts when the first chunk arrives: by then it should have the others.
+    return forkJoin(rest).pipe(
+      concatMap((others) =>
+        others.every(isAccepted) ? first.pipe(map((outcome) => [outcome, ...others])) : of(others),
+      ),
+    );
+  }
+
+  #send(kind: WorkKind, request: NumberedRequest, progress: FutureProgress): Observable<Outcome> {
+    const { connection, trainingBytes } = this.#session;
+    const { seqId, bytes, path, attempt } = request;
+    let uncertain = false;
+    const send = (): Observable<Accepted> => {
+      const sent = { ...kind, seqId, bytes, startedMs: connection.scheduler.now() };
+      return attempt.pipe(
+        tap({ error: (error: unknown) => (uncertain ||= mayHaveArrived(error)) }),
+        resend(connection, path, 'send', kind),
+        map((answer) => accept(connection, sent, answer, progress)),
+      );
+    };
+    return (bytes === 0 ? send() : trainingBytes.hold(bytes, send)).pipe(
+      map((accepted) => ({ accepted })),
+      catchError((error: TinkerError) => of({ error, refused: provesRefusal(error, uncertain) })),
+    );
+  }
+
+  /** @throws the failure of the requests, after noting what it means for the numbers. */
+  #settle(requests: readonly NumberedRequest[], outcomes: readonly Outcome[]): Accepted[] {
+    this.#unsettled = undefined;
+    const accepted = outcomes.flatMap((outcome) => ('accepted' in outcome ? [outcome.accepted] : []));
+    const failures = outcomes.flatMap((outcome) => ('error' in outcome ? [outcome] : []));
+    // A server that works by arrival does not mind a gap.
+    if (failures.length === 0 || this.#session.wireFormat.byArrival) this.#nextSeqId += requests.length;
+    else if (accepted.length > 0 || failures.some(({ refused }) => !refused)) {
+      const has = new Set(accepted.map(({ seqId }) => seqId));
+      this.#timesUnsettled++;
+      this.#unsettled = {
+        requests,
+        // Now, since the caller may change the data once the call has failed.
+        contents: requests.map(({ content }) => content()),
+        missingSeqId: requests.find(({ seqId }) => !has.has(seqId))!.seqId,
+        cause: failures[0]!.error,
+      };
+    }
+    if (failures.length > 0) throw failures[0]!.error;
+    return accepted;
+  }
+
+  /** Lets requests go out: any of them, or where some are unsettled, only those again. @throws MissingRequestError */
+  #admit(requests: readonly NumberedRequest[], madeAfter: number): readonly NumberedRequest[] {
+    const unsettled = this.#unsettled;
+    if (unsettled === undefined) return requests;
+    const { contents, missingSeqId, cause } = unsettled;
+    const isRepetition =
+      madeAfter === this.#timesUnsettled &&
+      requests.length === contents.length &&
+      requests.every((one, at) => isEqual(one.content(), contents[at]!));
+    if (isRepetition) return unsettled.requests;
+    const { path } = unsettled.requests[0]!;
+    throw new MissingRequestError(
+      `the service may not have request ${missingSeqId} (${path}) of model ${this.modelId}, and would wait for it for ever: make that call again as it was, or resume from the last save with createTrainingClientFromStateWithOptimizer. It failed with: ${cause.message}`,
+      { cause },
+    );
+  }
+}
+
+const isAccepted = (outcome: Outcome): boolean => 'accepted' in outcome;
+
+function isEqual(one: string | Uint8Array, other: string | Uint8Array): boolean {
+  if (typeof one === 'string' || typeof other === 'string') return one === other;
+  return one.length === other.length && one.every((byte, index) => byte === other[index]);
+}

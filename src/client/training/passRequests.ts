@@ -1,0 +1,90 @@
+import { zstdCompress } from '../../transport/system.js';
+import type { PreparedDatum } from '../../wire/datum.js';
+import { checkEncodable, encodeForwardBackwardRequest } from '../../wire/proto/forwardBackwardRequest.js';
+import type { Json } from '../../wire/record.js';
+import {
+  ForwardBackwardRequestJson,
+  ForwardRequestJson,
+  type ForwardBackwardRequest,
+  type LossFnType,
+} from '../../wire/training.js';
+import type { Call } from '../connection/Connection.js';
+import { prepare, withoutUndefined } from '../connection/prepare.js';
+import type { OpenSession } from '../session/Session.js';
+import { toChunks } from './chunks.js';
+import type { NumberedRequest } from './NumberedSends.js';
+
+/** One forward or backward pass, its data checked. */
+export type Pass = Omit<ForwardBackwardRequest, 'modelId' | 'seqId'>;
+
+/**
+ * A pass as the requests that carry it: one per chunk of its data, numbered from `firstSeqId` on. Bodies are encoded
+ * when they are first needed and kept, so that a retry is the same bytes under the same key.
+ */
+export function passRequests(
+  { connection, wireFormat }: OpenSession,
+  modelId: string,
+  pass: Pass,
+  firstSeqId: number,
+): NumberedRequest[] {
+  if (!wireFormat.byArrival) checkEncodable(pass.data);
+  const { fwdbwdMaxChunkLen, fwdbwdMaxChunkBytesCount, protoCompressFwdbwd } = connection.config;
+  const compress = protoCompressFwdbwd ? zstdCompress : undefined;
+  const chunks = toChunks(pass.data, { maxLength: fwdbwdMaxChunkLen, maxBytes: fwdbwdMaxChunkBytesCount });
+  return chunks.map(({ data, bytes }, index) => {
+    const seqId = firstSeqId + index;
+    const request: ForwardBackwardRequest = { ...pass, data, modelId, seqId };
+    const encoded = lazy(() => encodeForwardBackwardRequest(request));
+    const protobuf = lazy(() => protobufCall(encoded(), compress));
+    const json = lazy((): Call => {
+      const path = request.forwardOnly ? 'forward' : 'forward_backward';
+      return { path, lane: 'training', json: forwardBackwardJson(request) };
+    });
+    const [protobufKey, jsonKey] = [connection.uuid(), connection.uuid()];
+    return {
+      seqId,
+      bytes,
+      path: 'forward_backward',
+      content: encoded,
+      attempt: wireFormat.send(
+        () => connection.attempt(protobuf(), protobufKey),
+        () => connection.attempt(json(), jsonKey),
+      ),
+    };
+  });
+}
+
+function protobufCall(bytes: Uint8Array, compress: ((bytes: Uint8Array) => Uint8Array) | undefined): Call {
+  const call = { path: 'forward_backward', lane: 'training' } as const;
+  return compress === undefined
+    ? { ...call, protobuf: bytes }
+    : { ...call, protobuf: compress(bytes), headers: { 'content-encoding': 'zstd' } };
+}
+
+const lazy = <A>(make: () => A): (() => A) => {
+  let made: { readonly value: A } | undefined;
+  return () => (made ??= { value: make() }).value;
+};
+
+/** SkyRL reads a tensor's values and nothing else: it would take sparse ones for a shorter row. */
+const withDenseTensors = (datum: PreparedDatum): PreparedDatum => ({
+  ...datum,
+  lossFnInputs: Object.fromEntries(
+    Object.entries(datum.lossFnInputs).map(([name, tensor]) => [name, tensor.toDense()]),
+  ),
+});
+
+/** The same pass as JSON. Servers that take only JSON have a separate endpoint for the forward pass. */
+function forwardBackwardJson({
+  modelId,
+  seqId,
+  data,
+  lossFn,
+  lossFnConfig,
+  forwardOnly,
+}: ForwardBackwardRequest): Json {
+  const input = withoutUndefined({ data: data.map(withDenseTensors), lossFn: lossFn as LossFnType, lossFnConfig });
+  return forwardOnly
+    ? prepare(ForwardRequestJson, { modelId, seqId, forwardInput: input })
+    : prepare(ForwardBackwardRequestJson, { modelId, seqId, forwardBackwardInput: input });
+}

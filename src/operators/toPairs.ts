@@ -1,0 +1,67 @@
+import { map, type OperatorFunction } from 'rxjs';
+import { datumFromExample, type DatumOptions } from '../chat/datum/datumFromExample.js';
+import { toPreference } from '../sources/toPreference.js';
+import type { Datum } from '../wire/datum.js';
+import { ValidationError } from '../wire/tinkerError.js';
+import type { SupervisedRenderer } from './toDatums.js';
+
+/** The datum of the preferred answer, then that of the other one. */
+export type Pair = readonly [chosen: Datum, rejected: Datum];
+
+export interface ToPairsOptions {
+  /** Positions of each sequence that are kept, at least 2, counted from the left. Default: all. */
+  readonly maxLength?: number;
+}
+
+/**
+ * Renders preferences into pairs of datums; the weights are 1 on the last message of each side and 0 before it.
+ *
+ * ```
+ * source    -a---b----|
+ * result    -x---y----|            x = [chosen of a, rejected of a]
+ * ```
+ * ```ts
+ * fromPreferences('pairs.jsonl').pipe(toPairs(renderer), batch({ size: 64 }), map((pairs) => pairs.flat()))
+ * ```
+ * Takes what `fromPreferences` gives, and rows in any form that {@link toPreference} knows. A row of no known form, what
+ * the renderer cannot write, and an answer of which nothing is left within `maxLength`, are errors and end the stream. Completes with
+ * the source. Holds nothing.
+ */
+export function toPairs<M, O>(
+  renderer: SupervisedRenderer<M, O>,
+  { maxLength }: ToPairsOptions = {},
+): OperatorFunction<unknown, Pair> {
+  if (maxLength !== undefined && !(maxLength >= 2)) throw new RangeError(`maxLength must be >= 2, got ${maxLength}`);
+  const options: DatumOptions = { reduction: 'none', ...(maxLength === undefined ? {} : { maxLength }) };
+  return (source) =>
+    source.pipe(
+      map((row, place): Pair => {
+        const preference = preferenceOf(row, place);
+        const side = (which: 'chosen' | 'rejected'): Datum => {
+          // Where a conversation needs several examples, the last one has the last message.
+          const example = renderer.buildSupervisedExamples(preference[which] as readonly M[]).at(-1);
+          if (example === undefined) throw new ValidationError(`pair ${place}: ${which} gave nothing to train on`);
+          const datum = datumFromExample(example, options);
+          if (!hasWeight(datum))
+            throw new ValidationError(
+              `pair ${place}: nothing of the ${which} answer is left${maxLength === undefined ? '' : ` within ${maxLength} tokens`}`,
+            );
+          return datum;
+        };
+        return [side('chosen'), side('rejected')];
+      }),
+    );
+}
+
+function preferenceOf(row: unknown, place: number) {
+  try {
+    return toPreference(row);
+  } catch (cause) {
+    throw new ValidationError(`pair ${place}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+const hasWeight = ({ lossFnInputs }: Datum): boolean => {
+  const weights = lossFnInputs['weights'] as { readonly data: Float32Array };
+  return weights.data.some((weight) => weight !== 0);
+};
