@@ -66,6 +66,7 @@ export class LocalTinker {
       host: resolved.host,
       port: resolved.port,
       maxRequestBytes: resolved.maxRequestBytes,
+      requestTimeoutMs: resolved.requestTimeoutMs,
       router: new Router(routesOf(service)),
       authorize: (context) =>
         (context.method === 'GET' && context.endpoint.startsWith(`${FILES}/`)) ||

@@ -42,12 +42,19 @@ export interface LocalTinkerOptions {
   readonly sessionTtlMs?: number;
   /** Larger request bodies are refused with 413. Default 67,108,864. */
   readonly maxRequestBytes?: number;
+  /** A request that has not arrived as a whole after this long is cut with 408. Default 120,000; 0 is never. */
+  readonly requestTimeoutMs?: number;
   /** How long signed file URLs are good for. Default 3,600,000. */
   readonly urlTtlMs?: number;
   /** Lifetime of the tokens that auth/token gives. Default 3,600,000. */
   readonly jwtTtlMs?: number;
   /** Samplers kept in memory; others are loaded again when used. Default 16. */
   readonly maxResidentSamplers?: number;
+  /**
+   * Samplers made without a name whose weights are kept on disk; beyond that the least recently used are dropped, so that saving after
+   * every step does not fill the disk. Samplers with a name are always kept. Default 32.
+   */
+  readonly maxUnnamedSamplers?: number;
   /** Called for each authenticated request before it is carried out. */
   readonly onRequest?: (request: SeenRequest) => void;
   /** Called when an answer is written or the connection was cut. */
@@ -80,9 +87,11 @@ export function resolveOptions(options: LocalTinkerOptions): ResolvedOptions {
     maxResultBytes: 256 * 1024 * 1024,
     sessionTtlMs: 3_600_000,
     maxRequestBytes: 64 * 1024 * 1024,
+    requestTimeoutMs: 120_000,
     urlTtlMs: 3_600_000,
     jwtTtlMs: 3_600_000,
     maxResidentSamplers: 16,
+    maxUnnamedSamplers: 32,
     ...withoutUndefined(options),
   };
   if (apiKey !== undefined && !/^tml-[\x21-\x7e]{1,200}$/.test(apiKey)) {
@@ -104,9 +113,11 @@ const NOT_NEGATIVE = [
   'maxResultBytes',
   'sessionTtlMs',
   'maxRequestBytes',
+  'requestTimeoutMs',
   'urlTtlMs',
   'jwtTtlMs',
   'maxResidentSamplers',
+  'maxUnnamedSamplers',
 ] as const;
 
 const withoutUndefined = (options: LocalTinkerOptions): Partial<LocalTinkerOptions> =>

@@ -313,8 +313,8 @@ describe('a restart', () => {
     await before.close();
     const [folder] = await readdir(join(data, 'checkpoints'));
     const weights = join(data, 'checkpoints', folder!, 'weights');
-    await writeFile(join(weights, 'whole', '.tmp-123-manifest.json'), '{');
-    await writeFile(join(weights, 'whole', 'abc-state.safetensors'), 'left over');
+    await writeFile(join(weights, 'whole', '.tmp-0123456789ab-manifest.json'), '{');
+    await writeFile(join(weights, 'whole', 'abcdef012345-state.safetensors'), 'left over');
     const [state] = (await readdir(join(weights, 'damaged'))).filter((name) => name.endsWith('.safetensors'));
     const content = await readFile(join(weights, 'damaged', state!));
     content[content.length - 1]! ^= 1;

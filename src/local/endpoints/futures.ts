@@ -5,6 +5,7 @@ import type { RequestContext } from '../http/requestContext.js';
 import { post, type Route } from '../http/router.js';
 import type { LocalFuture } from '../queue/localFuture.js';
 import type { LocalService } from '../service/localService.js';
+import { findSampler } from './samplers.js';
 
 /** Waiting for accepted work: one promise at a time, or all of one sampler. */
 export const futureRoutes = (service: LocalService): Route[] => [
@@ -61,7 +62,7 @@ function tryAgain(service: LocalService, future: LocalFuture): Reply {
 
 async function retrieveFutures(service: LocalService, context: RequestContext): Promise<Reply> {
   const { target, prevCursor, timeout, retrievedRequestIds } = context.decode(FuturesRetrieveRequest);
-  const session = service.samplingSessions.get(target.samplingSessionId);
+  const session = findSampler(service, target.samplingSessionId);
   if (session.sessionId !== undefined) service.sessions.touch(session.sessionId);
   for (const requestId of retrievedRequestIds) service.futures.forget(requestId);
   const log = session.logOf(target.clonedSamplerId);

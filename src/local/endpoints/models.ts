@@ -80,10 +80,24 @@ export function startModel(service: LocalService, context: RequestContext, start
   const lane = service.makeLane(modelId);
   const created = lane.submit(undefined, digest, () => ({
     future: service.futures.create({ requestType, sessionId, modelId }),
-    run: () => start.run(modelId),
+    run: async () => {
+      try {
+        return await start.run(modelId);
+      } catch (error) {
+        await forgetModel(service, modelId);
+        throw error;
+      }
+    },
   }));
   service.models.add({ modelId, sessionId, baseModel, lane, digest, created });
   return promiseOf(service, created);
+}
+
+/** Leaves nothing of a model that could not be made: the same request may try again. */
+async function forgetModel(service: LocalService, modelId: string): Promise<void> {
+  service.models.remove(modelId);
+  await service.engine.disposeModel(modelId).catch(() => undefined);
+  await service.runs.delete(modelId).catch(() => undefined);
 }
 
 export interface NewModel {

@@ -1,4 +1,5 @@
 import { CreateSamplingSessionRequest, JoinSamplingSessionRequest, type SampleResponse } from '../../wire/index.js';
+import { MAX_SAMPLES } from '../engine/sampling/sampleRequest.js';
 import type { SampleRequest as EngineRequest, SampleResult } from '../engine/types.js';
 import { HttpError } from '../http/httpError.js';
 import { json, type Reply } from '../http/reply.js';
@@ -10,6 +11,7 @@ import type { LocalService } from '../service/localService.js';
 import { SamplingSession } from '../service/samplingSessions.js';
 import { digestOf, promiseOf } from './promise.js';
 import { decodeSample, type Sample } from './sampleBody.js';
+import { addSampler, findSampler } from './samplers.js';
 import { samplerSource } from './samplerSource.js';
 import { toTensorData } from './training.js';
 
@@ -18,11 +20,11 @@ export const samplingRoutes = (service: LocalService): Route[] => [
   post('create_sampling_session', (context) => createSamplingSession(service, context)),
   post('join_sampling_session', (context) => {
     const { samplingSessionId } = context.decode(JoinSamplingSessionRequest);
-    return json({ client_counter: service.samplingSessions.get(samplingSessionId).join() });
+    return json({ client_counter: findSampler(service, samplingSessionId).join() });
   }),
   post('asample', (context) => sample(service, context)),
   get('samplers/:id', (context) => {
-    const { id, source } = service.samplingSessions.get(context.param('id'));
+    const { id, source } = findSampler(service, context.param('id'));
     const { baseModel, modelPath } = source;
     return json({
       sampler_id: id,
@@ -32,18 +34,18 @@ export const samplingRoutes = (service: LocalService): Route[] => [
   }),
 ];
 
-function createSamplingSession(service: LocalService, context: RequestContext): Reply {
+async function createSamplingSession(service: LocalService, context: RequestContext): Promise<Reply> {
   const { sessionId, samplingSessionSeqId, baseModel, modelPath } = context.decode(CreateSamplingSessionRequest);
   service.sessions.use(sessionId);
   const id = service.dialect.samplerId(sessionId, samplingSessionSeqId);
   const digest = digestOf(context);
-  const known = service.samplingSessions.find(id);
+  const known = service.samplingSessions.find(id) ?? service.samplerRecords.get(id);
   if (known !== undefined && known.digest !== digest) {
     throw new HttpError(409, `sampling_session_seq_id ${samplingSessionSeqId} was already used`);
   }
   if (known === undefined) {
     const source = samplerSource(service, { baseModel, modelPath });
-    service.samplingSessions.add(new SamplingSession(id, sessionId, source, digest));
+    await addSampler(service, new SamplingSession(id, sessionId, source, digest), { baseModel, modelPath });
   }
   return json({ type: 'create_sampling_session', sampling_session_id: id });
 }
@@ -53,6 +55,8 @@ function sample(service: LocalService, context: RequestContext): Reply {
   const session = sessionOf(service, request);
   const digest = digestOf(context);
   const { numSamples } = request;
+  // Before anything is made for each of them.
+  if (!(numSamples <= MAX_SAMPLES)) throw new HttpError(400, `num_samples must be at most ${MAX_SAMPLES}`);
   const known = seqId === undefined ? undefined : session.recent.find(seqId, digest);
   if (known !== undefined) return promiseOf(service, known);
   const { sampling } = service.dials;
@@ -78,7 +82,7 @@ function sessionOf(service: LocalService, request: Sample): SamplingSession {
   if (samplingSessionId === undefined) {
     return new SamplingSession('', undefined, samplerSource(service, { baseModel, modelPath }), '');
   }
-  const session = service.samplingSessions.get(samplingSessionId);
+  const session = findSampler(service, samplingSessionId);
   if (session.sessionId !== undefined) service.sessions.use(session.sessionId);
   return session;
 }
@@ -109,6 +113,7 @@ async function runSample(
   service.cancels.set(future.requestId, cancel);
   // A sample that waits for room must not wait for its cancellation to be noticed there.
   cancel.signal.addEventListener('abort', () => future.reject({ error: 'the sample was cancelled', category: 'user' }));
+  const letGo = service.ephemeral.use(session.id);
   let release: (() => void) | undefined;
   let startedAt = service.now();
   try {
@@ -125,6 +130,7 @@ async function runSample(
     future.reject(toFailure(error));
   } finally {
     release?.();
+    letGo();
     service.cancels.delete(future.requestId);
     const { requestId, createdAt, state } = future;
     if (session.sessionId !== undefined) {

@@ -4,6 +4,7 @@ import type { RequestContext } from '../http/requestContext.js';
 import type { Operation } from '../queue/lane.js';
 import type { LocalService } from '../service/localService.js';
 import type { LocalModel } from '../service/models.js';
+import { tinkerPath } from '../store/manifest.js';
 import { digestOf, promiseOf } from './promise.js';
 
 export interface Submission {
@@ -38,13 +39,25 @@ export function submit(service: LocalService, context: RequestContext, submissio
   return promiseOf(service, future);
 }
 
+/** What to say of a model that was made and is no longer in memory. */
+function whyGone(service: LocalService, modelId: string): string {
+  const [last] = service.checkpoints.list(modelId).filter(({ type }) => type === 'training');
+  const reason = `model ${modelId} is no longer in memory: it was unloaded, or the service was started again since`;
+  return last === undefined
+    ? `${reason}. No state of it was saved: make a new model`
+    : `${reason}. Make a new model from its last saved state, ${tinkerPath(last)} (step ${last.step})`;
+}
+
 /** A model of a session that is alive. */
 export function findModel(service: LocalService, modelId: string): LocalModel {
   const model = service.models.find(modelId);
   if (model === undefined) {
     const run = service.runs.get(modelId);
     // A finished session explains better than "no such model" why its models are gone.
-    if (run !== undefined) service.sessions.use(run.sessionId);
+    if (run !== undefined) {
+      service.sessions.use(run.sessionId);
+      throw new HttpError(404, whyGone(service, modelId));
+    }
     return service.models.get(modelId);
   }
   service.sessions.use(model.sessionId);

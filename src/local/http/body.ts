@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
+import type { ByteBudget } from './byteBudget.js';
 import { HttpError } from './httpError.js';
 
 type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>;
@@ -15,14 +16,42 @@ const DECOMPRESS: ReadonlyMap<string, Decompress | undefined> = new Map(
   }),
 );
 
+/** Bodies up to this size, which heartbeats and polls have, never wait for room. */
+const SMALL_BYTES = 64 * 1024;
+/** Deflate makes at most about so many bytes of one. */
+const MOST_FROM_ONE = 1032;
+
+export interface ReadBody {
+  readonly bytes: Buffer;
+  /** To be called when the bytes are no longer needed. */
+  readonly release: () => void;
+}
+
 /**
- * The whole body, decompressed.
+ * The whole body, decompressed, once there is room for it in the budget.
  *
  * @throws HttpError 413 when it is larger than `limitBytes`, packed or unpacked; 415 for an encoding this Node lacks.
  */
-export async function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
-  const declared = Number(request.headers['content-length'] ?? 0);
+export async function readBody(request: IncomingMessage, limitBytes: number, budget: ByteBudget): Promise<ReadBody> {
+  const declared = Number(request.headers['content-length'] ?? limitBytes);
   if (declared > limitBytes) throw tooLarge(limitBytes);
+  const most = Math.min(limitBytes, declared * (growth.get(encodingOf(request)) ?? Infinity));
+  const release = most <= SMALL_BYTES ? () => undefined : await budget.take(most);
+  try {
+    return { bytes: await readAll(request, limitBytes), release };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+const encodingOf = ({ headers }: IncomingMessage): string => headers['content-encoding']?.toLowerCase() ?? 'identity';
+const growth: ReadonlyMap<string, number> = new Map([
+  ['identity', 1],
+  ['gzip', MOST_FROM_ONE],
+]);
+
+async function readAll(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
   const parts: Buffer[] = [];
   let size = 0;
   for await (const part of request as AsyncIterable<Buffer>) {
@@ -31,12 +60,12 @@ export async function readBody(request: IncomingMessage, limitBytes: number): Pr
     parts.push(part);
   }
   const packed = parts.length === 1 ? parts[0]! : Buffer.concat(parts, size);
-  return decompress(packed, request.headers['content-encoding'], limitBytes);
+  return decompress(packed, encodingOf(request), limitBytes);
 }
 
-async function decompress(packed: Buffer, encoding: string | undefined, limitBytes: number): Promise<Buffer> {
-  if (encoding === undefined || encoding === 'identity') return packed;
-  const unpack = DECOMPRESS.get(encoding.toLowerCase());
+async function decompress(packed: Buffer, encoding: string, limitBytes: number): Promise<Buffer> {
+  if (encoding === 'identity') return packed;
+  const unpack = DECOMPRESS.get(encoding);
   if (unpack === undefined) throw new HttpError(415, `content encoding ${encoding} is not supported here`);
   try {
     return await unpack(packed, { maxOutputLength: limitBytes });

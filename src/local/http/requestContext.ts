@@ -54,6 +54,7 @@ export class RequestContext {
   /** @throws HttpError 422 when the body is no JSON. */
   json(): unknown {
     if (this.#json === undefined) {
+      if (isTooDeep(this.body)) throw new HttpError(422, `the JSON body is nested deeper than ${MAX_DEPTH} levels`);
       try {
         this.#json = { value: this.body.length === 0 ? {} : (JSON.parse(this.body.toString('utf8')) as unknown) };
       } catch {
@@ -80,4 +81,24 @@ export class RequestContext {
     }
     return value;
   }
+}
+
+const MAX_DEPTH = 128;
+/** What is smaller is parsed in no time, however it is nested. */
+const SMALL_BYTES = 64 * 1024;
+const [QUOTE, BACKSLASH, OPEN_LIST, OPEN_OBJECT, CLOSE_LIST, CLOSE_OBJECT] = [0x22, 0x5c, 0x5b, 0x7b, 0x5d, 0x7d];
+
+/** Whether JSON is nested deeper than any request is. The parser would take half a second a megabyte to find out. */
+function isTooDeep(body: Buffer): boolean {
+  if (body.length <= SMALL_BYTES) return false;
+  let depth = 0;
+  for (let i = 0; i < body.length; i++) {
+    const byte = body[i];
+    if (byte === QUOTE) {
+      for (i++; i < body.length && body[i] !== QUOTE; i++) if (body[i] === BACKSLASH) i++;
+    } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+      if (++depth > MAX_DEPTH) return true;
+    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--;
+  }
+  return false;
 }

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Fault } from '../dials/faults.js';
 import { toFailure } from '../queue/failure.js';
 import { readBody } from './body.js';
+import { ByteBudget } from './byteBudget.js';
 import { allowsHost } from './hostCheck.js';
 import { HttpError } from './httpError.js';
 import { json, text, type Reply, type ReplyHeaders } from './reply.js';
@@ -14,11 +15,18 @@ import type { Router } from './router.js';
 import type { SeenRequest, SeenResponse } from './seen.js';
 
 const API_PREFIX = '/api/v1/';
+const HEADERS_TIMEOUT_MS = 60_000;
+/** So many bodies of the largest size are held at once; more wait. */
+const LARGEST_BODIES = 4;
+/** How long a client that was refused may take to read the answer before its connection is cut. */
+const GRACE_MS = 500;
 
 export interface HttpServerOptions {
   readonly host: string;
   readonly port: number;
   readonly maxRequestBytes: number;
+  /** A request that has not arrived as a whole after this long is cut; 0 is never. */
+  readonly requestTimeoutMs: number;
   readonly router: Router;
   /** Whether the request may be carried out; signed URLs prove themselves. */
   readonly authorize: (context: RequestContext) => boolean;
@@ -34,13 +42,22 @@ export interface HttpServerOptions {
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #server: Server;
+  readonly #bodies: ByteBudget;
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
-    this.#server = createServer((request, response) => void this.#serve(request, response));
-    // Long polls are quiet for longer than Node's default limits allow.
-    this.#server.requestTimeout = 0;
-    this.#server.keepAliveTimeout = 65_000;
+    const { requestTimeoutMs: requestTimeout, maxRequestBytes } = options;
+    this.#bodies = new ByteBudget(LARGEST_BODIES * maxRequestBytes);
+    this.#server = createServer(
+      {
+        // Only until the request has arrived: the answer to a long poll may take longer.
+        requestTimeout,
+        headersTimeout: requestTimeout === 0 ? HEADERS_TIMEOUT_MS : Math.min(requestTimeout, HEADERS_TIMEOUT_MS),
+        connectionsCheckingInterval: Math.max(50, Math.min(requestTimeout / 4 || Infinity, 10_000)),
+        keepAliveTimeout: 65_000,
+      },
+      (request, response) => void this.#serve(request, response),
+    );
   }
 
   listen(): Promise<AddressInfo> {
@@ -67,8 +84,10 @@ export class HttpServer {
     response.on('close', () => gone.abort());
     let seen: SeenRequest | undefined;
     let status = 0;
+    let release: (() => void) | undefined;
     try {
-      const context = await this.#read(request, gone.signal);
+      const { context, releaseBody } = await this.#read(request, gone.signal);
+      release = releaseBody;
       seen = see(context);
       this.#options.onRequest?.(seen);
       const fault = this.#options.nextFault(context.method, context.endpoint);
@@ -84,8 +103,9 @@ export class HttpServer {
     } catch (error) {
       const reply = this.#options.writeError(toHttpError(error));
       status = reply.status;
-      await write(response, reply).catch(() => undefined);
+      await write(response, request.complete ? reply : cutting(request, reply)).catch(() => undefined);
     } finally {
+      release?.();
       if (seen !== undefined) {
         this.#options.onResponse?.({ request: seen, status, durationMs: performance.now() - startedAt });
       }
@@ -93,10 +113,13 @@ export class HttpServer {
   }
 
   /** Checks who asks before reading what they send. */
-  async #read(request: IncomingMessage, signal: AbortSignal): Promise<RequestContext> {
+  async #read(
+    request: IncomingMessage,
+    signal: AbortSignal,
+  ): Promise<{ readonly context: RequestContext; readonly releaseBody?: () => void }> {
     const { host } = request.headers;
     if (!allowsHost(this.#options.host, host)) throw new HttpError(403, 'this Host header is not allowed here');
-    const url = new URL(request.url ?? '/', 'http://local');
+    const url = urlOf(request);
     if (!url.pathname.startsWith(API_PREFIX)) throw new HttpError(404, 'not found');
     const endpoint = url.pathname.slice(API_PREFIX.length);
     const make = (body: Buffer) =>
@@ -112,8 +135,9 @@ export class HttpServer {
       );
     if (!this.#options.authorize(make(Buffer.alloc(0)))) throw new HttpError(401, 'a valid X-API-Key header is needed');
     // Nothing is read of a GET, which may come without the key.
-    if (request.method === 'GET') return make(Buffer.alloc(0));
-    return make(await readBody(request, this.#options.maxRequestBytes));
+    if (request.method === 'GET') return { context: make(Buffer.alloc(0)) };
+    const { bytes, release } = await readBody(request, this.#options.maxRequestBytes, this.#bodies);
+    return { context: make(bytes), releaseBody: release };
   }
 
   async #answer(context: RequestContext): Promise<Reply> {
@@ -126,6 +150,23 @@ export class HttpServer {
 
 const delay = (ms: number): Promise<void> =>
   ms > 0 ? new Promise((resolve) => setTimeout(resolve, ms)) : Promise.resolve();
+
+/** What a request asks for. A path may start with two slashes, which is not the start of a host here. */
+function urlOf({ url = '/' }: IncomingMessage): URL {
+  try {
+    return url.startsWith('/') ? new URL(`http://local${url}`) : new URL(url);
+  } catch {
+    throw new HttpError(400, 'this is no path');
+  }
+}
+
+/** The refusal of a request whose body has not arrived: what is still coming is dropped, and soon the connection is cut. */
+function cutting(request: IncomingMessage, reply: Reply): Reply {
+  request.resume();
+  const { socket } = request;
+  setTimeout(() => socket.destroy(), GRACE_MS).unref();
+  return { ...reply, headers: { ...reply.headers, connection: 'close' } };
+}
 
 const reset = (socket: Socket): void => void socket.resetAndDestroy();
 

@@ -23,7 +23,7 @@ import { Idempotency } from './idempotency.js';
 import { Models } from './models.js';
 import { isRunRecord, type RunRecord } from './runs.js';
 import { SamplerPool } from './samplerPool.js';
-import { SamplingSessions } from './samplingSessions.js';
+import { isSamplerRecord, SamplingSessions, type SamplerRecord } from './samplingSessions.js';
 import { isSessionRecord, Sessions, type SessionRecord } from './sessions.js';
 import { Traces } from './traces.js';
 import { UsageLedger } from './usageLedger.js';
@@ -33,6 +33,7 @@ export interface LocalService {
   readonly options: ResolvedOptions;
   readonly dialect: Dialect;
   readonly now: () => number;
+  readonly startedAt: number;
   readonly engine: EnginePort;
   readonly auth: Authenticator;
   readonly dials: Dials;
@@ -43,6 +44,8 @@ export interface LocalService {
   readonly models: Models;
   readonly samplingSessions: SamplingSessions;
   readonly samplers: SamplerPool;
+  /** Samplers that outlive this process, by id. */
+  readonly samplerRecords: JsonRecords<SamplerRecord>;
   readonly checkpoints: CheckpointStore;
   readonly ephemeral: EphemeralStates;
   readonly urls: SignedUrls;
@@ -98,7 +101,8 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
     (session) => session.sessionId,
   );
   const checkpoints = await CheckpointStore.open(join(dataFolder, 'checkpoints'), now);
-  const ephemeral = await EphemeralStates.open(join(dataFolder, 'ephemeral'));
+  const ephemeral = await EphemeralStates.open(join(dataFolder, 'ephemeral'), options.maxUnnamedSamplers);
+  const samplerRecords = await JsonRecords.open(join(dataFolder, 'samplers'), isSamplerRecord, (sampler) => sampler.id);
   const futures = new FutureStore({
     keepMs: options.futureTtlMs,
     keepBytes: options.maxResultBytes,
@@ -148,6 +152,9 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
         });
       }
       for (const [lossId, loss] of customLosses) if (loss.sessionId === sessionId) customLosses.delete(lossId);
+      for (const sampler of samplerRecords.values()) {
+        if (sampler.sessionId === sessionId) void samplerRecords.delete(sampler.id).catch(() => undefined);
+      }
       for (const { id, source } of samplingSessions.ofSession(sessionId)) {
         samplingSessions.remove(id);
         void ephemeral.forget(id).catch(() => undefined);
@@ -161,6 +168,7 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
     options,
     dialect,
     now,
+    startedAt: now(),
     engine,
     auth,
     urls: new SignedUrls(auth, options.urlTtlMs, now),
@@ -175,6 +183,7 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
     models,
     samplingSessions,
     samplers,
+    samplerRecords,
     checkpoints,
     ephemeral,
     idempotency: new Idempotency(),
@@ -207,7 +216,14 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
     async close() {
       sessions.close();
       clock.close();
-      await Promise.all([checkpoints.flush(), runs.flush(), sessionRecords.flush(), usage.close(), audit.flush()]);
+      await Promise.all([
+        checkpoints.flush(),
+        runs.flush(),
+        sessionRecords.flush(),
+        samplerRecords.flush(),
+        usage.close(),
+        audit.flush(),
+      ]);
     },
   };
 }

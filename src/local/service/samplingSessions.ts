@@ -1,5 +1,4 @@
 import type { ModelState } from '../engine/types.js';
-import { HttpError } from '../http/httpError.js';
 import { RecentRequests } from '../queue/recentRequests.js';
 import { CompletionLog } from './completionLog.js';
 
@@ -18,15 +17,19 @@ const CLONE_BLOCK = 1_000_000_000n;
 export class SamplingSession {
   readonly recent = new RecentRequests();
   readonly #logs = new Map<number, CompletionLog>();
-  #clients = 0;
+  #clients: number;
 
+  /** `clients` is the number of clients that may have joined before. */
   constructor(
     readonly id: string,
     readonly sessionId: string | undefined,
     readonly source: SamplerSource,
     /** Of the request that made it. */
     readonly digest: string,
-  ) {}
+    clients = 0,
+  ) {
+    this.#clients = clients;
+  }
 
   /** The number of a further client of this sampler; the first is 1. */
   join(): number {
@@ -44,15 +47,23 @@ export class SamplingSession {
   }
 }
 
+/** A sampler of a base model or of a checkpoint as it is kept on disk, so that it is there when the service starts again. */
+export interface SamplerRecord {
+  readonly version: 1;
+  readonly id: string;
+  readonly sessionId: string;
+  readonly baseModel?: string | undefined;
+  readonly modelPath?: string | undefined;
+  readonly digest: string;
+}
+
+export const isSamplerRecord = (value: unknown): value is SamplerRecord => {
+  const record = value as Partial<SamplerRecord> | null;
+  return record?.version === 1 && typeof record.id === 'string' && typeof record.sessionId === 'string';
+};
+
 export class SamplingSessions {
   readonly #sessions = new Map<string, SamplingSession>();
-
-  /** @throws HttpError 404. */
-  get(id: string): SamplingSession {
-    const session = this.#sessions.get(id);
-    if (session === undefined) throw new HttpError(404, `there is no sampling session ${id.slice(0, 150)}`);
-    return session;
-  }
 
   find(id: string): SamplingSession | undefined {
     return this.#sessions.get(id);

@@ -62,7 +62,12 @@ export class Sessions {
       ...session,
     };
     this.#lastSeen.set(record.sessionId, this.#options.now());
-    await this.#options.records.put(record.sessionId, record);
+    try {
+      await this.#options.records.put(record.sessionId, record);
+    } catch (error) {
+      this.#lastSeen.delete(record.sessionId);
+      throw error;
+    }
     return record;
   }
 

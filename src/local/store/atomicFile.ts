@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path';
 const TEMPORARY = '.tmp-';
 
 /** Whether a file name is one that an interrupted {@link writeAtomically} may have left behind. */
-export const isTemporary = (name: string): boolean => name.startsWith(TEMPORARY);
+export const isTemporary = (name: string): boolean => /^\.tmp-[0-9a-f]{12}-/.test(name);
 
 /**
  * Replaces a file so that a reader, or a process started after a crash at any moment, sees the old content or the new,

@@ -8,7 +8,7 @@ import { distinctTimes } from './distinctTimes.js';
 import { FOLDER_BY_TYPE, tinkerPath, type Manifest, type ManifestFile, type WeightsInfo } from './manifest.js';
 import { Mutex } from './mutex.js';
 import { checkName, folderOf } from './names.js';
-import { MANIFEST, scanCheckpoints } from './scanCheckpoints.js';
+import { clearFolder, MANIFEST, scanCheckpoint, scanCheckpoints } from './scanCheckpoints.js';
 
 export interface NewCheckpoint {
   readonly runId: string;
@@ -75,21 +75,21 @@ export class CheckpointStore {
     return this.#mutex.run(async () => {
       this.#checkFree({ runId, type, name }, overwrite);
       const folder = await this.#makeFolder({ runId, type, name });
-      const files = await Promise.all(
-        Array.from(checkpoint.files, ([file, content]) => writeContent(folder, file, content)),
-      );
-      const created = this.#times();
-      return this.#commit({
-        version: 1,
-        runId,
-        type,
-        name,
-        ...info,
-        createdAt: new Date(created).toISOString(),
-        public: false,
-        ...(ttlSeconds === undefined ? {} : { expiresAt: new Date(created + ttlSeconds * 1000).toISOString() }),
-        ...(userMetadata === undefined ? {} : { userMetadata }),
-        files,
+      return this.#undoing(folder, async () => {
+        const files = await writeContents(folder, checkpoint.files);
+        const created = this.#times();
+        return this.#commit({
+          version: 1,
+          runId,
+          type,
+          name,
+          ...info,
+          createdAt: new Date(created).toISOString(),
+          public: false,
+          ...(ttlSeconds === undefined ? {} : { expiresAt: new Date(created + ttlSeconds * 1000).toISOString() }),
+          ...(userMetadata === undefined ? {} : { userMetadata }),
+          files,
+        });
       });
     });
   }
@@ -101,16 +101,18 @@ export class CheckpointStore {
       const copy = { ...source, runId };
       this.#checkFree(copy, false);
       const to = await this.#makeFolder(copy);
-      for (const { stored } of source.files) {
-        await link(join(from, stored), join(to, stored)).catch(() => copyFile(join(from, stored), join(to, stored)));
-      }
-      const { expiresAt: _, ...rest } = copy;
-      const created = this.#times();
-      return this.#commit({
-        ...rest,
-        public: false,
-        createdAt: new Date(created).toISOString(),
-        ...(ttlSeconds === undefined ? {} : { expiresAt: new Date(created + ttlSeconds * 1000).toISOString() }),
+      return this.#undoing(to, async () => {
+        for (const { stored } of source.files) {
+          await link(join(from, stored), join(to, stored)).catch(() => copyFile(join(from, stored), join(to, stored)));
+        }
+        const { expiresAt: _, ...rest } = copy;
+        const created = this.#times();
+        return this.#commit({
+          ...rest,
+          public: false,
+          createdAt: new Date(created).toISOString(),
+          ...(ttlSeconds === undefined ? {} : { expiresAt: new Date(created + ttlSeconds * 1000).toISOString() }),
+        });
       });
     });
   }
@@ -180,13 +182,23 @@ export class CheckpointStore {
     return manifest;
   }
 
+  /** Runs `write`; if it fails, what it left in the folder goes away at once, and not only when the service starts again. */
+  async #undoing(folder: string, write: () => Promise<Manifest>): Promise<Manifest> {
+    try {
+      return await write();
+    } catch (error) {
+      await scanCheckpoint(folder).catch(() => undefined);
+      throw error;
+    }
+  }
+
   #remove(manifest: Manifest): Promise<void> {
     return this.#mutex.run(async () => {
       // Without its manifest a checkpoint is gone, whatever happens before the files are.
       if (!this.#byPath.delete(tinkerPath(manifest))) return;
       const folder = this.#folder(manifest);
       await rm(join(folder, MANIFEST), { force: true });
-      await rm(folder, { recursive: true, force: true });
+      await clearFolder(folder);
     });
   }
 
@@ -210,6 +222,15 @@ export class CheckpointStore {
   #expired({ expiresAt }: Manifest): boolean {
     return expiresAt !== undefined && Date.parse(expiresAt) <= this.#now();
   }
+}
+
+/** All of them, or none that is still being written when this rejects. */
+async function writeContents(folder: string, files: ReadonlyMap<string, Uint8Array>): Promise<ManifestFile[]> {
+  const written = await Promise.allSettled(Array.from(files, ([name, content]) => writeContent(folder, name, content)));
+  return written.map((file) => {
+    if (file.status === 'rejected') throw file.reason as Error;
+    return file.value;
+  });
 }
 
 async function writeContent(folder: string, name: string, content: Uint8Array): Promise<ManifestFile> {

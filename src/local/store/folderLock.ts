@@ -1,44 +1,50 @@
-import { open, readFile, rm } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-const LOCK = 'lock';
-/** Folders that this process has open; its own number in a lock file may also be that of an earlier process. */
+/** Files that claim the folder hold the number of their process. */
+const CLAIM = /^lock(-[0-9a-f]{12})?$/;
+/** Folders that this process has open; its own number in a claim may also be that of an earlier process. */
 const held = new Set<string>();
 
 /**
- * Claims a data folder for this process. A lock left by a process that is gone is taken over.
+ * Claims a data folder for this process. The claim of a process that is gone is removed.
+ *
+ * Each process writes a claim of its own first and looks at the others' afterwards: of two that come at the same moment at least one
+ * sees the other and gives way, so that there are never two owners. It may happen that both give way.
  *
  * @returns a function that gives the folder back.
  * @throws Error when a running service has it.
  */
-export async function lockFolder(folder: string): Promise<() => Promise<void>> {
+export async function lockFolder(path: string): Promise<() => Promise<void>> {
+  const folder = await realpath(path);
   if (held.has(folder)) throw inUse(folder, process.pid);
   held.add(folder);
-  const path = join(folder, LOCK);
-  try {
-    await claim(path, folder);
-  } catch (error) {
-    held.delete(folder);
-    throw error;
-  }
-  return async () => {
-    await rm(path, { force: true });
+  const own = `lock-${randomBytes(6).toString('hex')}`;
+  const leave = async () => {
+    await rm(join(folder, own), { force: true });
     held.delete(folder);
   };
+  try {
+    await writeFile(join(folder, own), String(process.pid), { flag: 'wx' });
+    await removeStale(folder, own);
+  } catch (error) {
+    await leave();
+    throw error;
+  }
+  return leave;
 }
 
-async function claim(path: string, folder: string): Promise<void> {
-  for (;;) {
-    try {
-      const handle = await open(path, 'wx');
-      await handle.writeFile(String(process.pid));
-      await handle.close();
-      return;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
-    const owner = Number(await readFile(path, 'utf8').catch(() => ''));
-    if (owner !== process.pid && isRunning(owner)) throw inUse(folder, owner);
+/** @throws Error for a claim whose process is running. */
+async function removeStale(folder: string, own: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (name === own || !CLAIM.test(name)) continue;
+    const path = join(folder, name);
+    const text = await readFile(path, 'utf8').catch(() => undefined);
+    if (text === undefined) continue;
+    // Who has made its claim and not yet written its number is running.
+    const owner = text === '' ? undefined : Number(text);
+    if (owner === undefined || (owner !== process.pid && isRunning(owner))) throw inUse(folder, owner);
     await rm(path, { force: true });
   }
 }
@@ -53,4 +59,5 @@ function isRunning(pid: number): boolean {
   }
 }
 
-const inUse = (folder: string, pid: number): Error => new Error(`${folder} is in use by process ${pid}`);
+const inUse = (folder: string, pid: number | undefined): Error =>
+  new Error(`${folder} is in use by ${pid === undefined ? 'another process' : `process ${pid}`}`);

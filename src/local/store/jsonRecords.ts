@@ -42,16 +42,30 @@ export class JsonRecords<A extends object> {
     return [...this.#records.values()];
   }
 
-  /** In memory at once, on disk when the promise resolves. */
-  put(id: string, record: A): Promise<void> {
+  /** In memory at once, on disk when the promise resolves. A new record that cannot be written is forgotten again. */
+  async put(id: string, record: A): Promise<void> {
+    const isNew = !this.#records.has(id);
     this.#records.set(id, record);
-    return this.#mutex.run(() =>
-      writeAtomically(join(this.folder, `${folderOf(id)}.json`), `${JSON.stringify(record)}\n`),
-    );
+    try {
+      await this.#mutex.run(() => writeAtomically(this.#path(id), `${JSON.stringify(record)}\n`));
+    } catch (error) {
+      if (isNew) this.#records.delete(id);
+      throw error;
+    }
+  }
+
+  /** Gone from memory at once, from disk when the promise resolves. */
+  delete(id: string): Promise<void> {
+    this.#records.delete(id);
+    return this.#mutex.run(() => rm(this.#path(id), { force: true }));
   }
 
   flush(): Promise<void> {
     return this.#mutex.run(() => Promise.resolve());
+  }
+
+  #path(id: string): string {
+    return join(this.folder, `${folderOf(id)}.json`);
   }
 }
 

@@ -5,6 +5,11 @@ import type { ModelShape } from '../model/shapes.js';
 import { stopRule, type StopRule } from './stopRule.js';
 import type { EngineTensor, SampleRequest } from '../types.js';
 
+/** The most samples of one request. */
+export const MAX_SAMPLES = 65_536;
+/** The most numbers that the answer to one request may hold. */
+const MAX_NUMBERS = 2 ** 26;
+
 /** A sample request that has been checked, with defaults filled in. */
 export interface CheckedSample {
   readonly prompt: Int32Array;
@@ -46,7 +51,7 @@ export function checkSample(request: SampleRequest, shape: ModelShape): CheckedS
   demand(length <= shape.context, `prompt has ${length} tokens, more than the context of ${shape.context}`);
   const bad = prompt.findIndex((token) => token < 0 || token >= shape.vocabulary);
   demand(bad < 0, `prompt has ${prompt[bad]} at ${bad}, outside the vocabulary of 0 to ${shape.vocabulary - 1}`);
-  count('num_samples', numSamples, 1, 65_536);
+  count('num_samples', numSamples, 1, MAX_SAMPLES);
   if (maxTokens !== undefined) count('max_tokens', maxTokens, 1, Number.MAX_SAFE_INTEGER);
   if (seed !== undefined) demand(Number.isSafeInteger(seed), `seed must be an integer, got ${seed}`);
   demand(temperature >= 0 && Number.isFinite(temperature), `temperature must be ≥ 0, got ${temperature}`);
@@ -56,6 +61,11 @@ export function checkSample(request: SampleRequest, shape: ModelShape): CheckedS
   count('topk_sample_logprobs', topkSampleLogprobs, 0, shape.vocabulary);
   count('prompt_alt_tokens_k', promptAltTokensK, 0, 1024);
 
+  const limit = Math.min(maxTokens ?? Infinity, Math.max(1, shape.context - length));
+  demand(
+    numSamples * limit * (1 + topkSampleLogprobs) <= MAX_NUMBERS,
+    `${numSamples} samples of up to ${limit} tokens with ${topkSampleLogprobs} alternatives each are more than one request may ask for`,
+  );
   const lastN = request.promptLogprobsLastN;
   if (lastN !== undefined) {
     demand(promptLogprobs, 'prompt_logprobs_last_n needs prompt_logprobs');
@@ -66,7 +76,7 @@ export function checkSample(request: SampleRequest, shape: ModelShape): CheckedS
   return {
     prompt,
     numSamples,
-    limit: Math.min(maxTokens ?? Infinity, Math.max(1, shape.context - length)),
+    limit,
     seed,
     stops: stopRule(request.stop),
     choice: { temperature, topK, topP },

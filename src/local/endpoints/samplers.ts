@@ -1,0 +1,55 @@
+import { randomInt } from 'node:crypto';
+import { HttpError } from '../http/httpError.js';
+import type { LocalService } from '../service/localService.js';
+import { SamplingSession } from '../service/samplingSessions.js';
+import { samplerSource } from './samplerSource.js';
+
+/** Clients count clones in blocks; so many blocks are left free for those that joined before the service started again. */
+const CLONES_BEFORE = 1_000_000;
+
+/**
+ * The sampler of an id, also one that an earlier process made from a base model or a checkpoint.
+ *
+ * @throws HttpError 404, and why it is gone if that is known.
+ */
+export function findSampler(service: LocalService, id: string): SamplingSession {
+  const known = service.samplingSessions.find(id) ?? restoreSampler(service, id);
+  if (known !== undefined) return known;
+  const name = id.slice(0, 150);
+  const session = service.sessions.list().find(({ sessionId }) => id.startsWith(`${sessionId}:`));
+  if (session === undefined || Date.parse(session.createdAt) >= service.startedAt) {
+    throw new HttpError(404, `there is no sampling session ${name}`);
+  }
+  throw new HttpError(
+    404,
+    `sampling session ${name} is gone: the service was started again since, and weights saved without a name do not outlive it. ` +
+      'Save weights under a name, and make a sampler from their path',
+  );
+}
+
+function restoreSampler(service: LocalService, id: string): SamplingSession | undefined {
+  const record = service.samplerRecords.get(id);
+  if (record === undefined) return undefined;
+  const source = samplerSource(service, record);
+  const clients = randomInt(CLONES_BEFORE, 100 * CLONES_BEFORE);
+  const restored = new SamplingSession(id, record.sessionId, source, record.digest, clients);
+  service.samplingSessions.add(restored);
+  return restored;
+}
+
+/** Makes a sampler that outlives this process. */
+export async function addSampler(
+  service: LocalService,
+  session: SamplingSession,
+  weights: { readonly baseModel?: string | undefined; readonly modelPath?: string | undefined },
+): Promise<void> {
+  const { id, sessionId, digest } = session;
+  service.samplingSessions.add(session);
+  if (sessionId === undefined) return;
+  try {
+    await service.samplerRecords.put(id, { version: 1, id, sessionId, digest, ...weights });
+  } catch (error) {
+    service.samplingSessions.remove(id);
+    throw error;
+  }
+}
