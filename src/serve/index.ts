@@ -1,2 +1,5 @@
+export { agentRollout, type AgentEndpoint, type AgentResult, type AgentRolloutOptions } from './agentRollout.js';
 export type { SamplerSourceClient } from './models/ModelShelf.js';
-export { serveSampler, type ServedGateway, type ServedSampler, type ServeOptions } from './serveSampler.js';
+export type { RecordedSession } from './record/recordSession.js';
+export { serveSampler, type ServedSampler, type ServeOptions } from './serveSampler.js';
+export type { GatewayOptions, ServedGateway } from './startGateway.js';

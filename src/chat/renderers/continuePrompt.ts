@@ -97,7 +97,14 @@ function startsWith(messages: readonly Message[], history: readonly Message[]): 
 /** Whether two messages say the same. Clients drop reasoning and give calls other ids and spacing: that is no change. */
 function sameMessage(a: Message, b: Message): boolean {
   const callsOf = ({ toolCalls = [] }: Message): string => JSON.stringify(toolCalls.map(plainCall));
-  return a.role === b.role && textOf(a) === textOf(b) && callsOf(a) === callsOf(b) && mediaOf(a) === mediaOf(b);
+  const toolsOf = ({ tools = [] }: Message): string => JSON.stringify(tools);
+  return (
+    a.role === b.role &&
+    textOf(a) === textOf(b) &&
+    callsOf(a) === callsOf(b) &&
+    mediaOf(a) === mediaOf(b) &&
+    toolsOf(a) === toolsOf(b)
+  );
 }
 
 /** Images and audio, as text that differs where they do. */

@@ -11,6 +11,8 @@ export interface ChatModel {
   readonly renderer: Renderer;
   /** Names for tool calls whose family gives them none. */
   readonly newId: () => string;
+  /** The prompt of a request. Default: what the renderer makes of it. */
+  readonly promptOf?: (request: ChatRequest) => ModelInput;
 }
 
 /** What is asked of a {@link ChatModel}, whichever API it was asked through. */
@@ -58,13 +60,15 @@ export type ChatDelta =
   | { readonly type: 'tool-call'; readonly call: ToolCall & { readonly id: string } }
   | { readonly type: 'reply'; readonly reply: ChatReply };
 
-/** The prompt of a request. @throws RendererError where the family cannot write it. */
-export function chatPrompt(renderer: Renderer, { messages, tools = [] }: ChatRequest): ModelInput {
-  if (tools.length === 0) return renderer.buildGenerationPrompt(messages);
+/** The conversation of a request, with its tools declared in the family's own words. */
+export function declaredMessages(renderer: Renderer, { messages, tools = [] }: ChatRequest): readonly Message[] {
+  if (tools.length === 0) return messages;
   const [first, ...rest] = messages;
-  const declared =
-    first?.role === 'system'
-      ? [...renderer.declareTools(tools, textOf(first)), ...rest]
-      : [...renderer.declareTools(tools), ...messages];
-  return renderer.buildGenerationPrompt(declared);
+  return first?.role === 'system'
+    ? [...renderer.declareTools(tools, textOf(first)), ...rest]
+    : [...renderer.declareTools(tools), ...messages];
 }
+
+/** The prompt of a request. @throws RendererError where the family cannot write it. */
+export const chatPrompt = ({ renderer, promptOf }: ChatModel, request: ChatRequest): ModelInput =>
+  promptOf === undefined ? renderer.buildGenerationPrompt(declaredMessages(renderer, request)) : promptOf(request);

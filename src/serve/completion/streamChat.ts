@@ -35,7 +35,7 @@ interface Part {
  */
 export function streamChat(model: ChatModel, request: ChatRequest): Observable<ChatDelta> {
   return defer(() => {
-    const prompt = chatPrompt(model.renderer, request);
+    const prompt = chatPrompt(model, request);
     return partsOf(model, request, prompt).pipe(readReply(model, request, prompt));
   });
 }
@@ -43,7 +43,7 @@ export function streamChat(model: ChatModel, request: ChatRequest): Observable<C
 /** `count` replies to one prompt, sampled in one request. */
 export function completeChat(model: ChatModel, request: ChatRequest, count = 1): Observable<readonly ChatReply[]> {
   return defer(() => {
-    const prompt = chatPrompt(model.renderer, request);
+    const prompt = chatPrompt(model, request);
     return sampled(model, request, prompt, count).pipe(
       concatMap((response) => {
         const replies: ChatReply[] = [];

@@ -1,0 +1,121 @@
+import { concatMap, defer, finalize, from, isObservable, map, type ObservableInput, of } from 'rxjs';
+import type { Renderer } from '../chat/renderers/Renderer.js';
+import type { SamplingClient } from '../client/SamplingClient.js';
+import type { Rollout, RolloutHook } from '../rl/rollout.js';
+import { systemUuid } from '../transport/system.js';
+import { GatewayError } from './http/GatewayError.js';
+import type { RecordedSession } from './record/recordSession.js';
+import { startGateway, type ServedGateway } from './startGateway.js';
+
+/** Where an agent finds its model. */
+export interface AgentEndpoint {
+  /** For OpenAI's clients and the AI SDK's OpenAI-compatible provider. */
+  readonly baseURL: string;
+  /** For Anthropic's clients. */
+  readonly url: string;
+  readonly apiKey: string;
+  /** The name to give as `model`; any other works as well. */
+  readonly model: string;
+  /** Aborted when nobody waits for the rollout any more. */
+  readonly signal: AbortSignal;
+  /** The rollout's seed. */
+  readonly seed: number;
+}
+
+/** What came of it: a reward, or a reward with what else is worth knowing. */
+export type AgentResult = number | Omit<Rollout, 'turns'>;
+
+export interface AgentRolloutOptions {
+  /** Writes and reads the conversations of the model. */
+  readonly renderer: Renderer;
+  /** Most tokens of one request, and what is sampled where the agent sets no limit. Default 1024. */
+  readonly maxTokens?: number;
+}
+
+const MODEL = 'policy';
+
+/**
+ * An agent written against OpenAI's or Anthropic's API, or the AI SDK, as a rollout: it is given an address, calls it as
+ * it calls any model, and what was sampled is recorded as exact ids. What it returns is the reward.
+ *
+ * ```ts
+ * const agent = agentRollout(async ({ baseURL, apiKey, model }, task: Task) => {
+ *   const provider = createOpenAICompatible({ name: 'policy', baseURL, apiKey });
+ *   const { text } = await generateText({ model: provider.chatModel(model), prompt: task.question, tools });
+ *   return text === task.answer ? 1 : 0;
+ * }, { renderer });
+ * ```
+ * A history that the agent sends back is mapped to the ids that were sampled; one that it edited begins a new branch,
+ * counted in the metric `agent/branches`. Listens on this machine while rollouts run, and only then. A rollout whose
+ * agent throws, or never calls its model, fails with that.
+ */
+export function agentRollout<T>(
+  run: (endpoint: AgentEndpoint, task: T) => ObservableInput<AgentResult> | AgentResult,
+  { renderer, maxTokens = 1024 }: AgentRolloutOptions,
+): RolloutHook<T, SamplingClient> {
+  const listening = new SharedGateway(maxTokens);
+  return (task, policy, { signal, seed }) =>
+    from(listening.acquire()).pipe(
+      concatMap((gateway) => {
+        const session = gateway.record(policy, renderer);
+        const { baseURL, url, apiKey } = session;
+        return defer(() => asInput(run({ baseURL, url, apiKey, model: MODEL, signal, seed }, task))).pipe(
+          map((result) => toRollout(result, session)),
+          finalize(() => session.close()),
+        );
+      }),
+      finalize(() => listening.release()),
+    );
+}
+
+function asInput(result: ObservableInput<AgentResult> | AgentResult): ObservableInput<AgentResult> {
+  const later =
+    isObservable(result) || (typeof result === 'object' && ('then' in result || Symbol.asyncIterator in result));
+  return later ? (result as ObservableInput<AgentResult>) : of(result as AgentResult);
+}
+
+function toRollout(result: AgentResult, { turns, branches }: RecordedSession): Rollout {
+  if (turns.length === 0) throw new Error('the agent ended without asking its model for anything');
+  const rest = typeof result === 'number' ? { reward: result } : result;
+  return {
+    ...rest,
+    turns: [...turns],
+    metrics: { 'agent/branches': branches, 'agent/turns': turns.length, ...rest.metrics },
+  };
+}
+
+/** One gateway for all rollouts that run at the same time. */
+class SharedGateway {
+  readonly #maxTokens: number;
+  #users = 0;
+  #gateway: Promise<ServedGateway> | undefined;
+
+  constructor(maxTokens: number) {
+    this.#maxTokens = maxTokens;
+  }
+
+  acquire(): Promise<ServedGateway> {
+    this.#users++;
+    return (this.#gateway ??= startGateway(
+      {
+        find: () => Promise.reject(new GatewayError(404, 'this address belongs to no rollout that is running')),
+        mainName: MODEL,
+        maxTokens: this.#maxTokens,
+        pieceTokens: undefined,
+        jsonRetries: 0,
+        nowMs: () => Date.now(),
+        newId: systemUuid,
+        onReply: () => undefined,
+      },
+      () => [MODEL],
+      { maxRequests: 100_000 },
+    ));
+  }
+
+  release(): void {
+    if (--this.#users > 0) return;
+    const closing = this.#gateway;
+    this.#gateway = undefined;
+    void closing?.then((gateway) => gateway.close()).catch(() => undefined);
+  }
+}

@@ -1,0 +1,74 @@
+import { map, type Observable, Subject, tap } from 'rxjs';
+import type { Renderer } from '../../chat/renderers/Renderer.js';
+import { cancelling } from '../../operators/internal/cancelling.js';
+import type { Policy, Turn } from '../../rl/rollout.js';
+import type { ChatModel } from '../completion/ChatRequest.js';
+import type { Gateway } from '../http/Endpoint.js';
+import { Conversation } from './Conversation.js';
+
+/** One agent's way to a model, and what was said on it. */
+export interface RecordedSession {
+  /** For OpenAI's clients. */
+  readonly baseURL: string;
+  /** For Anthropic's clients, which add `/v1` themselves. */
+  readonly url: string;
+  readonly apiKey: string;
+  /** What was sampled so far, in order, as exact ids with their log probabilities. */
+  readonly turns: readonly Turn[];
+  /** Each turn when it has been sampled; completes when the session is closed. */
+  readonly turns$: Observable<Turn>;
+  /** How many requests began anew instead of continuing what was sampled: 1 for an agent that only adds to its history. */
+  readonly branches: number;
+  /** Why the first of them did, where there is one. */
+  readonly broken: string | undefined;
+  /** Its address stops working. */
+  close(): void;
+}
+
+/** A session's recorder, and the gateway that serves it. */
+export interface Recorder {
+  readonly gateway: Gateway;
+  readonly turns: readonly Turn[];
+  readonly turns$: Observable<Turn>;
+  readonly conversation: Conversation;
+  close(): void;
+}
+
+/**
+ * Samples from a rollout's policy and keeps what it gave. Answers that do not fit a schema are not sampled again, since
+ * every sample is trained on; streams deliver the finished answer.
+ */
+export function recordSession(policy: Pick<Policy<unknown>, 'sample'>, renderer: Renderer, shared: Gateway): Recorder {
+  const turns: Turn[] = [];
+  const sampled = new Subject<Turn>();
+  const conversation = new Conversation(renderer);
+  const keep = (turn: Turn): void => {
+    turns.push(turn);
+    sampled.next(turn);
+  };
+  const model: ChatModel = {
+    renderer,
+    newId: shared.newId,
+    promptOf: (request) => conversation.promptOf(request),
+    sampler: {
+      sample: (options) =>
+        cancelling(policy.sample(options)).pipe(
+          tap((found) => found.forEach(keep)),
+          map((found) => ({ sequences: found.map(({ sequence }) => sequence), promptCacheHitTokens: 0 })),
+        ),
+    },
+  };
+  return {
+    turns,
+    turns$: sampled.asObservable(),
+    conversation,
+    close: () => sampled.complete(),
+    gateway: {
+      ...shared,
+      find: () => Promise.resolve(model),
+      pieceTokens: undefined,
+      jsonRetries: 0,
+      onReply: (request, reply) => conversation.add(request, reply),
+    },
+  };
+}
