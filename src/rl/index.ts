@@ -1,5 +1,15 @@
 export { advantages, type AdvantagesOptions, type ScoredGroup, type Scoring } from './advantages.js';
+export {
+  conversation,
+  type ConversationLimits,
+  type ConversationOptions,
+  type Episode,
+  type Reply,
+  type StopKind,
+} from './conversation.js';
+export { type GroupReward, groupRewards, type GroupRewardsOptions } from './groupRewards.js';
 export { grpo, type GrpoOptions, type KlPenaltyOptions, type Reference, type RlTrainer } from './grpo.js';
+export { judge, type JudgeOptions } from './judge.js';
 export { LivePolicy, type PolicyVersion } from './LivePolicy.js';
 export { reinforce, type ReinforceOptions } from './reinforce.js';
 export { resumeRl, type RlResumePoint } from './resumeRl.js';
@@ -7,6 +17,7 @@ export type { DropReason, RlEvent, RlListener, RlWarningCode } from './rlEvent.j
 export { rlLog, type RlLogOptions } from './rlLog.js';
 export type { ClipBounds, RlLoss } from './rlLoss.js';
 export type { RlResume, RlStep } from './rlStep.js';
+export { rlTool } from './rlTool.js';
 export type {
   Agent,
   Graded,
@@ -23,3 +34,13 @@ export type {
 } from './rollout.js';
 export { rollouts, type RolloutsOptions } from './rollouts.js';
 export { type Answer, singleTurn, type SingleTurnOptions } from './singleTurn.js';
+export {
+  type RlTool,
+  type StandardResult,
+  type StandardSchema,
+  type ToolContext,
+  type ToolSet,
+  toolUse,
+  type ToolUseOptions,
+} from './toolUse.js';
+export { type Grader, type WeightedReward, weightedRewards } from './weightedRewards.js';

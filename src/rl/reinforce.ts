@@ -1,15 +1,19 @@
-import { defer, type OperatorFunction } from 'rxjs';
+import { defer, identity, type Observable, type OperatorFunction } from 'rxjs';
 import type { SamplingClient } from '../client/SamplingClient.js';
 import type { Sampleable } from '../operators/sampleFrom.js';
 import { advantages } from './advantages.js';
+import { type GroupReward, groupRewards } from './groupRewards.js';
 import { grpo, type GrpoOptions, type RlTrainer } from './grpo.js';
 import { LivePolicy } from './LivePolicy.js';
 import type { RlStep } from './rlStep.js';
-import type { Agent } from './rollout.js';
+import type { Agent, Group } from './rollout.js';
 import { rollouts, type RolloutsOptions } from './rollouts.js';
 
 export interface ReinforceOptions<T, S extends Sampleable = SamplingClient>
-  extends Omit<RolloutsOptions<T, S>, 'policy'>, Omit<GrpoOptions<S>, 'policy' | 'scheduler' | 'resume' | 'onEvent'> {}
+  extends Omit<RolloutsOptions<T, S>, 'policy'>, Omit<GrpoOptions<S>, 'policy' | 'scheduler' | 'resume' | 'onEvent'> {
+  /** Judges the tries at a task together; what it gives is added to their rewards. Default: nothing is. */
+  readonly groupReward?: GroupReward<T>;
+}
 
 /**
  * Reinforcement learning in one call: tries tasks with an agent, and trains on what it learns from them.
@@ -28,7 +32,9 @@ export function reinforce<T, S extends Sampleable = SamplingClient>(
   const pipeline = (policy: LivePolicy<S>): OperatorFunction<T, RlStep<T>> => {
     const sampling = rollouts<T, S>(agent, { ...options, policy });
     const training = grpo<T, S>(trainer, { ...options, policy });
-    return (source) => source.pipe(sampling, advantages<T>(options.advantages), training);
+    const { groupReward, onEvent } = options;
+    const judging = groupReward === undefined ? identity<Observable<Group<T>>> : groupRewards(groupReward, { onEvent });
+    return (source) => source.pipe(sampling, judging, advantages<T>(options.advantages), training);
   };
   // Options are checked at the call; each subscriber has a policy of its own.
   pipeline(new LivePolicy<S>());

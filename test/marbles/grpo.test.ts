@@ -63,7 +63,7 @@ describe('grpo', () => {
 
   it.each([1, 2])(
     'with %i steps off policy, overlaps sampling and training, and no trajectory is older',
-    (maxStepsOffPolicy) =>
+    (maxStepsOffPolicy) => {
       marbles((m) => {
         const { trainer } = fakeLoop({ stepMs: 4, sampleMs: () => 4 });
         const ages: number[] = [];
@@ -80,7 +80,8 @@ describe('grpo', () => {
         expect(Math.max(...ages)).toBe(maxStepsOffPolicy);
         // Synchronously, a step would take 8.
         expect(times.at(-1)! - times[0]!).toBeLessThanOrEqual(11 * 5);
-      })(),
+      })();
+    },
   );
 
   it(

@@ -1,5 +1,5 @@
 import { isRight } from 'fp-ts/lib/Either.js';
-import { ModelInput, ModelInputCodec } from '../../wire/modelInput.js';
+import { type ModelInput, ModelInputCodec } from '../../wire/modelInput.js';
 import type { RlResume } from '../rlStep.js';
 import type { Trajectory, Turn } from '../rollout.js';
 
