@@ -322,3 +322,30 @@ describe('a tokenizer from the hub', () => {
     );
   });
 });
+
+describe('a malicious hub', () => {
+  // Out of snapshots/, the repository and hub/, still within the folder that is removed afterwards.
+  const evil = '../../../escaped';
+
+  it.each([
+    ['commit', { 'x-repo-commit': evil, etag: '"0123"' }, 200],
+    ['commit of an absent file', { 'x-repo-commit': evil, 'x-error-code': 'EntryNotFound' }, 404],
+    ['checksum', { 'x-repo-commit': COMMIT, etag: '".."' }, 200],
+    ['checksum with folders', { 'x-repo-commit': COMMIT, etag: `"${evil}"` }, 200],
+  ] as const)('writes nothing outside the cache by its %s', async (_, headers, status) => {
+    hub.intercept = (_request, response) => {
+      response.writeHead(status, headers).end('{}');
+      return true;
+    };
+    await expect(hubFile('org/name', 'tokenizer.json', options)).rejects.toThrow(
+      'does not answer like a Hugging Face hub',
+    );
+    expect(await readdir(home, { recursive: true })).toEqual([]);
+  });
+
+  it('writes nothing outside the cache by the name of a revision', async () => {
+    await expect(hubFile('org/name', 'tokenizer.json', { ...options, revision: evil })).rejects.toThrow(
+      'is not the name of a revision',
+    );
+  });
+});

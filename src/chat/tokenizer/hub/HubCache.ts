@@ -32,10 +32,8 @@ export class HubCache {
   /** The commit that a revision stood at when it was last looked up. */
   async commitOf(revision: string): Promise<string | undefined> {
     if (isCommit(revision)) return revision;
-    return readFile(join(this.#folder, 'refs', revision), 'utf8').then(
-      (text) => text.trim() || undefined,
-      () => undefined,
-    );
+    const text = await readFile(this.#refPath(revision), 'utf8').catch(() => '');
+    return isCommit(text.trim()) ? text.trim() : undefined;
   }
 
   /** Path of a cached file, `null` for one that is known not to exist, undefined for one not looked up yet. */
@@ -49,7 +47,7 @@ export class HubCache {
 
   async rememberCommit(revision: string, commit: string): Promise<void> {
     if (revision === commit || (await this.commitOf(revision)) === commit) return;
-    await replaceFile(join(this.#folder, 'refs', revision), commit);
+    await replaceFile(this.#refPath(revision), commit);
   }
 
   async rememberAbsent(commit: string, file: string): Promise<void> {
@@ -67,6 +65,13 @@ export class HubCache {
       if (error.code !== 'EEXIST') await copyFile(blob, path);
     });
     return path;
+  }
+
+  #refPath(revision: string): string {
+    if (!/^[\w.-]+(\/[\w.-]+)*$/.test(revision) || revision.includes('..')) {
+      throw new TokenizerError(`${JSON.stringify(revision)} is not the name of a revision`);
+    }
+    return join(this.#folder, 'refs', revision);
   }
 
   #absentPath(commit: string, file: string): string {

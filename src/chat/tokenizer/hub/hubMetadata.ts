@@ -1,5 +1,6 @@
 import { request, type Dispatcher } from 'undici';
 import { TokenizerError } from '../TokenizerError.js';
+import { isCommit } from './HubCache.js';
 import type { HubSettings } from './HubSettings.js';
 
 /** Where a file of a repository is and how to check it. */
@@ -65,6 +66,8 @@ export async function fileMetadata(
     const { statusCode, headers, body } = await send(url, settings, { method: 'HEAD', signal });
     await body.dump();
     commit = header(headers, 'x-repo-commit') ?? commit;
+    // Both become names of files and folders: anything else could lead out of the cache.
+    if (commit !== undefined && !isCommit(commit)) throw notAHub(settings);
     if (header(headers, 'x-error-code') === 'EntryNotFound') return { commit, absent: true };
     if (statusCode >= 400) throw refusal(repo, revision, statusCode, headers, settings);
     const location = header(headers, 'location');
@@ -74,15 +77,16 @@ export async function fileMetadata(
       continue;
     }
     const etag = (header(headers, 'x-linked-etag') ?? header(headers, 'etag'))?.replace(/^W\//, '').replaceAll('"', '');
-    if (commit === undefined || etag === undefined || !/^[\w.-]+$/.test(etag)) {
-      throw new TokenizerError(`${settings.endpoint} does not answer like a Hugging Face hub: is HF_ENDPOINT right?`);
-    }
+    if (commit === undefined || etag === undefined || !/^[\w-][\w.-]*$/.test(etag)) throw notAHub(settings);
     const size =
       header(headers, 'x-linked-size') ?? (isRedirect(statusCode) ? undefined : header(headers, 'content-length'));
     return { commit, etag, size: size === undefined ? undefined : Number(size), url: location ?? url };
   }
   throw new TokenizerError(`${settings.endpoint} redirects ${repo}/${file} in circles`);
 }
+
+const notAHub = ({ endpoint }: HubSettings): TokenizerError =>
+  new TokenizerError(`${endpoint} does not answer like a Hugging Face hub: is HF_ENDPOINT right?`);
 
 function refusal(
   repo: string,
