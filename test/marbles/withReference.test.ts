@@ -4,7 +4,7 @@ import { withReference } from '../../src/operators/withReference.js';
 import type { MarkedBatch } from '../../src/operators/trainingBatch.js';
 import type { Datum } from '../../src/wire/datum.js';
 import { ModelInput } from '../../src/wire/modelInput.js';
-import { TensorData } from '../../src/wire/tensor.js';
+import type { TensorData } from '../../src/wire/tensor.js';
 import { keepsContract } from './contract.js';
 import { marbles } from './marbles.js';
 
