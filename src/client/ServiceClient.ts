@@ -5,6 +5,7 @@ import {
   concatMap,
   defer,
   EMPTY,
+  finalize,
   from,
   ignoreElements,
   map,
@@ -14,6 +15,7 @@ import {
 import { platformName, processUuid } from '../transport/system.js';
 import type { UndiciTransport } from '../transport/undiciTransport.js';
 import { GetServerCapabilitiesResponse, type FinishStatus } from '../wire/session.js';
+import type { WeightsInfoResponse } from '../wire/weights.js';
 import { parseTinkerPath } from '../wire/tinkerPath.js';
 import { connect, type ConnectOptions } from './connection/connect.js';
 import type { Call, Connection } from './connection/Connection.js';
@@ -56,6 +58,11 @@ export interface CloseOptions {
   /** How the session ended. Default `success`. */
   readonly status?: FinishStatus;
   readonly detail?: string;
+  /**
+   * Milliseconds to wait for the next pending call to finish. When none does, the rest fails with a ClosedError. Default
+   * 3,600,000, an hour.
+   */
+  readonly timeoutMs?: number;
 }
 
 /**
@@ -80,14 +87,14 @@ export class ServiceClient {
     this.#options = options;
     this.#connection = connection;
     this.#sockets = sockets;
-    this.#lifecycle = new Lifecycle(connection.events, connection.scheduler);
+    this.#lifecycle = new Lifecycle(connection);
     this.#session = new Session(connection, {
       tags: options.tags ?? environmentTags(),
       userMetadata: options.userMetadata ?? {},
       projectId: this.#projectId,
       displayName: options.displayName,
     });
-    this.#models = new TrainingModels(this.#lifecycle, (token) => this.#restFor(token));
+    this.#models = new TrainingModels(this.#lifecycle, (path, token) => this.#weightsInfo(path, token));
     this.#beside.add(logTo(connection.events.events$, options.logLevel));
   }
 
@@ -187,10 +194,10 @@ export class ServiceClient {
    * Waits for everything under way, says how the session ended, and closes every connection. New calls fail with a
    * ClosedError. A second call is the first one again.
    */
-  close({ status = 'success', detail }: CloseOptions = {}): TinkerFuture<void> {
+  close({ status = 'success', detail, timeoutMs }: CloseOptions = {}): TinkerFuture<void> {
     if (this.#closing !== undefined) return this.#closing;
-    const closing = new Lifecycle(this.#connection.events, this.#connection.scheduler).start<void>(() =>
-      concat(this.#lifecycle.whenIdle().pipe(ignoreElements()), this.#end(status, detail)),
+    const closing = new Lifecycle(this.#connection).start<void>(() =>
+      concat(this.#lifecycle.whenIdle(timeoutMs).pipe(ignoreElements()), this.#end(status, detail)),
     );
     this.#lifecycle.close();
     return (this.#closing = closing);
@@ -198,8 +205,10 @@ export class ServiceClient {
 
   /** Like `close`, but cancels everything under way instead of waiting for it. */
   destroy(options: CloseOptions = { status: 'interrupted' }): TinkerFuture<void> {
+    // Closed first: a call that is made by an error handler, while the others are cancelled, must not start.
+    const closed = this.close(options);
     this.#lifecycle.cancelAll();
-    return this.close(options);
+    return closed;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -222,14 +231,19 @@ export class ServiceClient {
     );
   }
 
-  #restFor(weightsAccessToken: string | undefined): RestClient {
-    if (weightsAccessToken === undefined) return this.rest;
-    const { connection } = connect({
-      ...this.#options,
-      apiKey: weightsAccessToken,
-      ...(this.#sockets === undefined ? {} : { transport: this.#sockets.transport }),
+  /** Weights of somebody else are described to their owner's token only, on a connection that lasts for that call. */
+  #weightsInfo(path: string, weightsAccessToken: string | undefined): Observable<WeightsInfoResponse> {
+    if (weightsAccessToken === undefined) return this.rest.weightsInfo(path);
+    return defer(() => {
+      const { connection } = connect({
+        ...this.#options,
+        apiKey: weightsAccessToken,
+        events: this.#connection.events,
+        ...(this.#sockets === undefined ? {} : { transport: this.#sockets.transport }),
+      });
+      const rest = new RestClient({ connection, lifecycle: this.#lifecycle });
+      return rest.weightsInfo(path).pipe(finalize(() => connection.close()));
     });
-    return new RestClient({ connection, lifecycle: this.#lifecycle });
   }
 
   #open(): Observable<Opened> {

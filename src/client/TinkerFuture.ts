@@ -31,12 +31,16 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
   readonly #work: Subscription;
   readonly #onSettled: ((error: unknown) => void) | undefined;
   #requestId: string | undefined;
+  #observed = false;
   /** The future that this one is a view of. */
-  #of: { readonly requestId: string | undefined } | undefined;
+  #of: Pick<TinkerFuture<unknown>, 'requestId' | 'abandon'> | undefined;
 
   /** `onSettled` is told when the work is over: with its failure, or with undefined. */
   constructor(work: (progress: FutureProgress) => Observable<A>, onSettled?: (error: unknown) => void) {
-    super((subscriber) => (this.#result as Observable<unknown> as Observable<A>).subscribe(subscriber));
+    super((subscriber) => {
+      this.#observed = true;
+      return (this.#result as Observable<unknown> as Observable<A>).subscribe(subscriber);
+    });
     const progress: FutureProgress = {
       accepted: (requestId) => {
         this.#requestId = requestId;
@@ -61,6 +65,11 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
   /** The service's id of the work; undefined until the service has accepted it. */
   get requestId(): string | undefined {
     return this.#requestId ?? this.#of?.requestId;
+  }
+
+  /** @internal Whether anybody has subscribed to it or awaited it. */
+  get observed(): boolean {
+    return this.#observed;
   }
 
   /** The result or the failure as a value, for those who prefer values. */
@@ -88,6 +97,8 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
 
   /** @internal Ends the work as `cancel` does, for another reason. */
   abandon(reason: TinkerError): void {
+    // A view has no work of its own.
+    if (this.#of !== undefined) return this.#of.abandon(reason);
     if (this.#work.closed) return;
     this.#work.unsubscribe();
     this.#fail(reason);
@@ -99,6 +110,7 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
   ): Promise<B | C> {
     const promise = new Promise<A>((resolve, reject) => {
       let value: unknown;
+      this.#observed = true;
       this.#result.subscribe({
         next: (result) => (value = result),
         error: reject,

@@ -72,6 +72,8 @@ export type TinkerEvent = At &
       } & Work)
     | ({ readonly type: 'request-finished'; readonly elapsedMs: number } & Work)
     | ({ readonly type: 'request-failed'; readonly elapsedMs: number; readonly error: TinkerError } & Partial<Work>)
+    /** A call failed, and nobody has awaited its future or subscribed to it. */
+    | ({ readonly type: 'failure-unread'; readonly error: TinkerError } & Partial<Work>)
     /** Training work that was sent already still runs and is billed; a sample is cancelled where the service can. */
     | ({ readonly type: 'request-abandoned'; readonly cancelled: boolean } & Work)
     | {
@@ -107,7 +109,7 @@ export class EventBus {
 
   constructor(readonly now: () => number) {}
 
-  /** The event is the bus's from here on: it is stamped and handed out as it is, since a copy of each would be dear. */
+  /** The event is the bus's from here on: it is stamped and handed out as it is, since copying each one is slow. */
   emit(event: WithoutTime<TinkerEvent> & { atMs?: number }): void {
     if (!this.#events.observed) return;
     event.atMs = this.now();

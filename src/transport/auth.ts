@@ -150,6 +150,7 @@ function expiryMs(jwt: string): number | undefined {
 export class JwtTokenSource implements TokenSource {
   #jwt: string | undefined;
   #background: Subscription | undefined;
+  #stopped = false;
   readonly #fetch: Observable<string>;
 
   /** `exchange` asks once for a token; `patientExchange` asks until it gets one or gives up. */
@@ -190,11 +191,13 @@ export class JwtTokenSource implements TokenSource {
   }
 
   stop(): void {
+    this.#stopped = true;
     this.#background?.unsubscribe();
   }
 
   #refreshInBackground(): void {
-    if (this.#background !== undefined) return;
+    // A first exchange may be answered after the client was closed.
+    if (this.#stopped || this.#background !== undefined) return;
     this.#background = defer(() => {
       const waitMs = this.#untilRefreshMs();
       const isLonger = waitMs > LONGEST_TIMER_MS;

@@ -7,6 +7,8 @@ import {
   defer,
   map,
   of,
+  takeUntil,
+  tap,
   type OperatorFunction,
   type SchedulerLike,
   type Subscriber,
@@ -26,7 +28,7 @@ import { AuthTokenResponse, ClientConfig, ClientConfigRequest, DynamicConfig } f
 import { Billing } from './Billing.js';
 import { ClosedError, NotFoundError, type TinkerError } from '../errors.js';
 import { EventBus, type WorkKind } from '../events.js';
-import { connectionError, statusError } from './failure.js';
+import { connectionError, mayHaveArrived, statusError } from './failure.js';
 import { once } from './once.js';
 import { decodeJson } from './readJson.js';
 import { isSecretHeader, Secrets } from './Secrets.js';
@@ -61,6 +63,8 @@ export interface ConnectionOptions {
   readonly uuid: () => string;
   readonly timeoutMs: number;
   readonly pollTimeoutMs: number;
+  /** Where to say what happens. Default: a bus of its own. */
+  readonly events?: EventBus;
   /** Known flags, where another process fetched them already. */
   readonly config?: ClientConfig;
 }
@@ -104,7 +108,7 @@ export class Connection {
     this.secrets.addHeaders(options.headers);
     this.#transport = options.transport;
     this.#tokens = options.credential;
-    this.events = new EventBus(() => options.scheduler.now());
+    this.events = options.events ?? new EventBus(() => options.scheduler.now());
     this.billing = new Billing(() => (this.#config?.billingExceptionMaxPauseDurationSec ?? 3600) * 1000, this.events);
     this.#ready = once(
       (options.config === undefined ? this.#fetchConfig() : of(options.config)).pipe(
@@ -113,6 +117,8 @@ export class Connection {
           if (config.pjwtAuthEnabled) this.#exchangeTokens(config);
           return config;
         }),
+        // What is shared outlives the calls that wait for it, but not the client.
+        takeUntil(this.#closing),
       ),
     );
   }
@@ -208,8 +214,25 @@ export class Connection {
   send(call: Call, kind?: WorkKind): Observable<TransportResponse> {
     return defer(() => {
       const idempotencyKey = call.method === 'GET' ? undefined : this.uuid();
-      return this.attempt(call, idempotencyKey).pipe(resend(this, call.path, 'send', kind));
+      const attempt = this.attempt(call, idempotencyKey);
+      return call.method === 'DELETE'
+        ? this.#deletion(call, attempt)
+        : attempt.pipe(resend(this, call.path, 'send', kind));
     });
+  }
+
+  /** After a try that may have arrived, a 404 says that it did. */
+  #deletion({ path }: Call, attempt: Observable<TransportResponse>): Observable<TransportResponse> {
+    let uncertain = false;
+    return attempt.pipe(
+      tap({ error: (error: unknown) => (uncertain ||= mayHaveArrived(error)) }),
+      resend(this, path),
+      catchError((error: unknown) => {
+        if (uncertain && error instanceof NotFoundError)
+          return of({ status: 204, headers: {}, body: new Uint8Array() });
+        throw error;
+      }),
+    );
   }
 
   /** Sends after the flags are there. */

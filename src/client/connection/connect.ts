@@ -8,6 +8,7 @@ import { undiciTransport, type UndiciTransport } from '../../transport/undiciTra
 import type { ClientConfig } from '../../wire/session.js';
 import { ValidationError } from '../../wire/tinkerError.js';
 import type { LogLevel } from '../session/log.js';
+import type { EventBus } from '../events.js';
 import { Connection } from './Connection.js';
 
 /** The version of the official SDK whose protocol this client speaks; the hosted service gates on it. */
@@ -49,6 +50,8 @@ export interface ConnectOptions {
   readonly connections?: Partial<Readonly<Record<Lane, number>>>;
   /** @internal */
   readonly credential?: TokenSource;
+  /** @internal Where to say what happens. */
+  readonly events?: EventBus;
   /** @internal Flags that another process fetched. */
   readonly config?: ClientConfig;
 }
@@ -81,6 +84,7 @@ export function connect(options: ConnectOptions): Connected {
     timeoutMs: positive('timeoutMs', options.timeoutMs ?? 60_000),
     pollTimeoutMs: positive('pollTimeoutMs', options.pollTimeoutMs ?? 45_000),
     ...(options.config === undefined ? {} : { config: options.config }),
+    ...(options.events === undefined ? {} : { events: options.events }),
   });
   return { connection, sockets };
 }

@@ -14,15 +14,18 @@ export abstract class RestCaller {
   readonly #connection: Connection;
   readonly #lifecycle: Lifecycle;
   readonly #sockets: UndiciTransport | undefined;
+  /** Whether the connection is this client's, to be closed with it. */
+  readonly #isOwn: boolean;
 
   constructor(options: ConnectOptions | { readonly connection: Connection; readonly lifecycle: Lifecycle } = {}) {
+    this.#isOwn = !('connection' in options);
     if ('connection' in options) {
       this.#connection = options.connection;
       this.#lifecycle = options.lifecycle;
     } else {
       const { connection, sockets } = connect(options);
       this.#connection = connection;
-      this.#lifecycle = new Lifecycle(connection.events, connection.scheduler);
+      this.#lifecycle = new Lifecycle(connection);
       this.#sockets = sockets;
       logTo(connection.events.events$, options.logLevel);
     }
@@ -36,18 +39,18 @@ export abstract class RestCaller {
   /** Waits for what is in flight and closes the connections; of a service's own client it closes nothing. */
   close(): TinkerFuture<void> {
     const sockets = this.#sockets;
-    const closing = new Lifecycle(this.#connection.events, this.#connection.scheduler).start<void>(() =>
-      sockets === undefined
-        ? of(undefined)
-        : concat(
+    const closing = new Lifecycle(this.#connection).start<void>(() =>
+      this.#isOwn
+        ? concat(
             this.#lifecycle.whenIdle().pipe(ignoreElements()),
             defer(() => {
               this.#connection.close();
-              return from(sockets.close());
+              return sockets === undefined ? of(undefined) : from(sockets.close());
             }),
-          ),
+          )
+        : of(undefined),
     );
-    if (sockets !== undefined) this.#lifecycle.close();
+    if (this.#isOwn) this.#lifecycle.close();
     return closing;
   }
 

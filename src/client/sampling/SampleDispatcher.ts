@@ -55,33 +55,34 @@ export class SampleDispatcher {
   }
 
   dispatch<T>(bytes: number, send: () => Observable<T>): Observable<T> {
-    const sendInTurn = (): Observable<T> =>
+    // Nearly every submission is accepted at once: what follows a refusal is built when there is one.
+    return onAnswer(this.#permitted(bytes, send), identity, (error) => this.#sendAgain(bytes, send, error));
+  }
+
+  /**
+   * One try, with every permit it needs. A refused submission gives them back and takes them again for its next try, so
+   * that after a pause all of them pass the ten slots.
+   */
+  #permitted<T>(bytes: number, send: () => Observable<T>): Observable<T> {
+    // Whether to be careful is read after each permit is in hand: a 429 may have come while waiting for it.
+    const sendUnlessPaused = (): Observable<T> =>
+      this.connection.scheduler.now() < this.#pausedUntilMs ? throwError(() => new Paused()) : send();
+    return this.#slots.hold(1, () =>
       this.#bytes.hold(
         () => (this.#careful ? bytes * CAREFUL_WEIGHT : bytes),
-        () => this.#send(bytes, send),
-      );
-    // Whether to be careful is read after each permit is in hand: a 429 may have come while waiting for it.
-    return this.#slots.hold(1, () => (this.#careful ? this.#carefulSlots.hold(1, sendInTurn) : sendInTurn()));
+        () => (this.#careful ? this.#carefulSlots.hold(1, sendUnlessPaused) : sendUnlessPaused()),
+      ),
+    );
   }
 
   get #careful(): boolean {
     return this.connection.scheduler.now() - this.#pausedUntilMs < CAREFUL_MS;
   }
 
-  #send<T>(bytes: number, send: () => Observable<T>): Observable<T> {
-    // Nearly every submission is accepted at once: what follows a refusal is built when there is one.
-    if (this.connection.scheduler.now() >= this.#pausedUntilMs) {
-      return onAnswer(send(), identity, (error) => this.#sendAgain(bytes, send, error));
-    }
-    return this.#sendAgain(bytes, send, new Paused());
-  }
-
-  /** Goes on after a refusal or into a pause: waits it out and sends, as often as it takes. */
+  /** Continues after a refusal or in a pause: waits it out and sends, as often as it takes. */
   #sendAgain<T>(bytes: number, send: () => Observable<T>, refusal: unknown): Observable<T> {
     const { scheduler } = this.connection;
-    const sendUnlessPaused = (): Observable<T> =>
-      scheduler.now() < this.#pausedUntilMs ? throwError(() => new Paused()) : send();
-    return failedOnce(refusal, sendUnlessPaused).pipe(
+    return failedOnce(refusal, () => this.#permitted(bytes, send)).pipe(
       resend(this.connection, 'asample', 'sample', { requestType: 'Sample' }),
       retry({
         delay: (error: unknown) => {

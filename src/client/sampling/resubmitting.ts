@@ -53,7 +53,9 @@ export function resubmitting<A>(
       retry({
         delay: (error: TinkerError, count) => {
           const meaning = meaningOf(error, phase);
-          if (meaning === 'fatal' || meaning === 'doubtful' || meaning === 'billing') return throwError(() => error);
+          // What is bounded by itself has been tried often enough.
+          if (meaning === 'fatal' || meaning === 'doubtful' || meaning === 'billing' || meaning === 'proxy')
+            return throwError(() => error);
           const delayMs = waitMs(count, options, connection.random);
           connection.events.emit({ type: 'sample-resubmitted', target, attempt: count, delayMs, error });
           return timer(delayMs, connection.scheduler);

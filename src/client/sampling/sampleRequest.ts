@@ -103,19 +103,25 @@ function askedFor(options: SampleOptions): string | undefined {
     topkSampleLogprobs,
     promptAltTokensK,
   } = options;
-  for (const key in samplingParams) {
-    const type = typeof samplingParams[key as keyof SamplingParams];
-    // JSON leaves these out, and what is left would pass for another request.
-    if (type === 'function' || type === 'symbol') return undefined;
+  for (const key in samplingParams) if (!isWritten(samplingParams[key as keyof SamplingParams])) return undefined;
+  const scalars = [numSamples, includePromptLogprobs, topkPromptLogprobs, topkSampleLogprobs, promptAltTokensK];
+  return scalars.every(isWritten) ? JSON.stringify([samplingParams, ...scalars]) : undefined;
+}
+
+/** Whether JSON writes the value as it is. It leaves some out or writes null, and that would pass for another request. */
+function isWritten(value: unknown): boolean {
+  switch (typeof value) {
+    case 'number':
+      return Number.isFinite(value);
+    case 'object':
+      return value !== null;
+    case 'function':
+    case 'symbol':
+    case 'bigint':
+      return false;
+    default:
+      return true;
   }
-  return JSON.stringify([
-    samplingParams,
-    numSamples,
-    includePromptLogprobs,
-    topkPromptLogprobs,
-    topkSampleLogprobs,
-    promptAltTokensK,
-  ]);
 }
 
 /** How many tokens a prompt of text has; undefined with images or audio. @throws ValidationError for an empty prompt. */

@@ -4,7 +4,7 @@ import { Subject, concat, defer, from, ignoreElements, of, type Observable } fro
 import type { UndiciTransport } from '../../transport/undiciTransport.js';
 import { describeErrors, optional, response, withDefault } from '../../wire/record.js';
 import { ClientConfig, DynamicConfig } from '../../wire/session.js';
-import { ValidationError } from '../../wire/tinkerError.js';
+import { ValidationError, type TinkerError } from '../../wire/tinkerError.js';
 import { connect, type ConnectOptions } from '../connection/connect.js';
 import { Lifecycle } from '../session/Lifecycle.js';
 import { logTo } from '../session/log.js';
@@ -112,14 +112,21 @@ function open(
     defaultHeaders: holder.defaultHeadersOverrides,
     config: holder.clientConfig,
   });
-  connection.ready().subscribe();
+  // The flags are known, so this is over at once; it fails where they ask for a credential that is not there.
+  let failure: TinkerError | undefined;
+  connection.ready().subscribe({ error: (error: TinkerError) => (failure = error) });
+  if (failure !== undefined) {
+    connection.close();
+    void sockets?.close();
+    throw failure;
+  }
   logTo(connection.events.events$, options.logLevel);
   const cancels = new Subject<string>();
   const session = openSession(connection, sessionId, holder.clientDynamicConfig, (requestId) =>
     cancels.next(requestId),
   );
   cancelOnServer(session, cancels).subscribe();
-  return { session, lifecycle: new Lifecycle(connection.events, connection.scheduler), sockets, users: 0 };
+  return { session, lifecycle: new Lifecycle(connection), sockets, users: 0 };
 }
 
 function parseHandle(handle: string): t.TypeOf<typeof SamplerHandle> {

@@ -1,10 +1,27 @@
-import { Subject, defer, of, take, type Observable, type SchedulerLike, type Subscription } from 'rxjs';
+import {
+  Subject,
+  defer,
+  filter,
+  ignoreElements,
+  merge,
+  startWith,
+  switchMap,
+  take,
+  takeUntil,
+  tap,
+  timer,
+  type Observable,
+  type SchedulerLike,
+  type Subscription,
+} from 'rxjs';
+import { LONGEST_TIMER_MS } from '../../transport/system.js';
 import { isTinkerError, type TinkerError } from '../../wire/tinkerError.js';
 import { bind, checkCallOptions, type CallOptions } from '../CallOptions.js';
 import { ClosedError } from '../errors.js';
 import type { EventBus, WorkKind } from '../events.js';
 import { TinkerFuture, type FutureProgress } from '../TinkerFuture.js';
 import type { CallUnderWay } from './underWay.js';
+import { UnreadFailures } from './UnreadFailures.js';
 
 /** A call, from when it is made to its end. */
 interface Started {
@@ -13,22 +30,38 @@ interface Started {
   readonly sinceMs: number;
 }
 
-/** The futures of one client that are still under way, so that closing can wait for them. */
+/** What the life of calls needs of a connection. */
+interface Clocks {
+  readonly events: EventBus;
+  readonly scheduler: SchedulerLike;
+  readonly background: SchedulerLike;
+}
+
+const AN_HOUR_MS = 3_600_000;
+
+/** The pending calls of one client, so that closing can wait for them. */
 export class Lifecycle {
   readonly #active = new Set<Started>();
-  readonly #idle = new Subject<void>();
+  readonly #ended = new Subject<void>();
+  readonly #events: EventBus;
+  readonly #scheduler: SchedulerLike;
+  readonly #unread: UnreadFailures;
   #closed = false;
 
-  constructor(
-    readonly events: EventBus,
-    readonly scheduler: SchedulerLike,
-  ) {}
+  constructor({ events, scheduler, background }: Clocks) {
+    this.#events = events;
+    this.#scheduler = scheduler;
+    this.#unread = new UnreadFailures(events, background);
+  }
 
   get closed(): boolean {
     return this.#closed;
   }
 
-  /** Starts work as a future, and remembers of which kind it is. Of the options only those of every call are read. Every failure is an event, also one that nobody reads. */
+  /**
+   * Starts work as a future, and remembers of which kind it is. Of `call` only the options that every call takes are
+   * read. Every failure is an event, also one that nobody reads.
+   */
   start<A>(
     work: (progress: FutureProgress) => Observable<A>,
     kind?: WorkKind,
@@ -37,7 +70,7 @@ export class Lifecycle {
     // The work may end before there is a future at all.
     let over = false;
     let bound: Subscription | undefined;
-    const started: Started = { future: undefined, kind, sinceMs: this.events.now() };
+    const started: Started = { future: undefined, kind, sinceMs: this.#events.now() };
     const future = new TinkerFuture<A>(
       (progress) => {
         if (this.#closed) throw new ClosedError('the client is closed');
@@ -47,30 +80,33 @@ export class Lifecycle {
       (error) => {
         over = true;
         bound?.unsubscribe();
-        if (started.future !== undefined) this.#end(started);
+        // Told first: when the last call ends, the client may be waiting for that to close.
         if (isTinkerError(error)) this.#sayFailed(error, started);
+        if (started.future !== undefined) this.#end(started);
       },
     );
     started.future = future;
     if (!over) {
       this.#active.add(started);
-      if (call.signal !== undefined || call.timeoutMs !== undefined) bound = bind(future, call, this.scheduler);
+      if (call.signal !== undefined || call.timeoutMs !== undefined) bound = bind(future, call, this.#scheduler);
     }
     return future;
   }
 
   #end(started: Started): void {
-    if (this.#active.delete(started) && this.#active.size === 0) this.#idle.next();
+    if (this.#active.delete(started)) this.#ended.next();
   }
 
-  #sayFailed(error: TinkerError, { future, kind, sinceMs }: Started): void {
+  #sayFailed(error: TinkerError, started: Started): void {
+    const { future, kind, sinceMs } = started;
     const requestId = error.requestId ?? future?.requestId;
-    const elapsedMs = this.events.now() - sinceMs;
+    const elapsedMs = this.#events.now() - sinceMs;
     const id = requestId === undefined ? {} : { requestId };
-    this.events.emit({ type: 'request-failed', elapsedMs, error, ...kind, ...id });
+    this.#events.emit({ type: 'request-failed', elapsedMs, error, ...kind, ...id });
+    this.#unread.add({ error, kind, isRead: () => started.future?.observed ?? false });
   }
 
-  /** What is under way, the oldest first. */
+  /** The pending calls, the oldest first. */
   *calls(): Iterable<CallUnderWay> {
     for (const { future, kind, sinceMs } of this.#active) {
       yield { requestType: kind?.requestType, target: kind?.target, sinceMs, requestId: future?.requestId };
@@ -82,12 +118,37 @@ export class Lifecycle {
     this.#closed = true;
   }
 
-  /** Emits and completes when nothing is under way. */
-  whenIdle(): Observable<void> {
-    return defer(() => (this.#active.size === 0 ? of(undefined) : this.#idle.pipe(take(1))));
+  /**
+   * Emits and completes when no call is pending. Those that are left when none has ended for `timeoutMs` fail with a
+   * ClosedError. Failures that nobody has read by then are told of.
+   */
+  whenIdle(timeoutMs = AN_HOUR_MS): Observable<void> {
+    return defer(() => {
+      const ended = this.#ended.pipe(startWith(undefined));
+      const idle = ended.pipe(
+        filter(() => this.#active.size === 0),
+        take(1),
+      );
+      const late = ended.pipe(
+        switchMap(() => timer(Math.min(timeoutMs, LONGEST_TIMER_MS), this.#scheduler)),
+        tap(() => this.#giveUp(timeoutMs)),
+        ignoreElements(),
+        takeUntil(idle),
+      );
+      return merge(idle, late).pipe(
+        take(1),
+        tap(() => this.#unread.end()),
+      );
+    });
   }
 
   cancelAll(): void {
     for (const { future } of [...this.#active]) future?.cancel();
+  }
+
+  #giveUp(timeoutMs: number): void {
+    const message = `the client was closed while this call was pending: no call finished for ${timeoutMs / 1000} s`;
+    for (const { future } of [...this.#active])
+      future?.abandon(new ClosedError(message, { requestId: future.requestId }));
   }
 }

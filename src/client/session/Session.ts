@@ -63,7 +63,8 @@ export class Session {
     readonly connection: Connection,
     readonly options: SessionOptions,
   ) {
-    this.#open = once(this.#create());
+    // What is shared outlives the calls that wait for it, but not the client.
+    this.#open = once(this.#create().pipe(takeUntil(this.#stop)));
   }
 
   /** The open session; opened first where it is not yet. */

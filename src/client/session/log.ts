@@ -84,6 +84,11 @@ export function describe(
       return { level: 'info', text: `a sample of ${event.target} is submitted again: ${event.error.message}` };
     case 'request-failed':
       return { level: 'info', text: `failed: ${event.error.message}` };
+    case 'failure-unread':
+      return {
+        level: 'warning',
+        text: `${event.requestType === undefined ? 'a call' : `${event.requestType} of ${event.target}`} failed, and nobody awaits it: ${event.error.message}`,
+      };
     case 'request-abandoned':
       return {
         level: event.requestType === 'Sample' ? 'debug' : 'warning',

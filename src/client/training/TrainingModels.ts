@@ -7,7 +7,6 @@ import { LoadWeightsRequest, LoadWeightsResponse, type WeightsInfoResponse } fro
 import { withoutCallOptions, type CallOptions } from '../CallOptions.js';
 import type { Lifecycle } from '../session/Lifecycle.js';
 import { withoutUndefined, prepare } from '../connection/prepare.js';
-import type { RestClient } from '../RestClient.js';
 import type { SamplingSessions } from '../sampling/samplingSessions.js';
 import type { OpenSession } from '../session/Session.js';
 import { submitWork } from '../results/awaitResult.js';
@@ -56,8 +55,8 @@ export class TrainingModels {
 
   constructor(
     readonly lifecycle: Lifecycle,
-    /** Weights of somebody else are described to their owner's token only. */
-    readonly restFor: (weightsAccessToken: string | undefined) => RestClient,
+    /** What a checkpoint holds. */
+    readonly weightsInfo: (path: string, weightsAccessToken: string | undefined) => Observable<WeightsInfoResponse>,
   ) {}
 
   nextSeqId(): number {
@@ -140,16 +139,12 @@ export class TrainingModels {
     progress: FutureProgress,
   ): Observable<TrainingClient> {
     const { weightsAccessToken } = options;
-    return this.restFor(weightsAccessToken)
-      .weightsInfo(path)
-      .pipe(
-        concatMap((info) => this.create(open, modelSeqId, modelLike(info, withOptimizer, options), progress)),
-        concatMap((client) =>
-          client
-            .loading(path, withOptimizer, withoutUndefined({ weightsAccessToken }), progress)
-            .pipe(map(() => client)),
-        ),
-      );
+    return this.weightsInfo(path, weightsAccessToken).pipe(
+      concatMap((info) => this.create(open, modelSeqId, modelLike(info, withOptimizer, options), progress)),
+      concatMap((client) =>
+        client.loading(path, withOptimizer, withoutUndefined({ weightsAccessToken }), progress).pipe(map(() => client)),
+      ),
+    );
   }
 }
 

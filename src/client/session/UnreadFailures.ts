@@ -1,0 +1,57 @@
+import type { SchedulerLike, Subscription } from 'rxjs';
+import { CancelledError, type TinkerError } from '../errors.js';
+import type { EventBus, WorkKind } from '../events.js';
+
+/** A failed call, and whether anybody has read its future by now. */
+export interface FailedCall {
+  readonly error: TinkerError;
+  readonly kind: WorkKind | undefined;
+  readonly isRead: () => boolean;
+}
+
+/** A future may be read later than it fails, so a failure counts as unread only after this long, or at the end. */
+const UNREAD_AFTER_MS = 60_000;
+const MOST_REMEMBERED = 1000;
+
+/** Tells of failures that nobody reads, once each. A call that was cancelled is none of them. */
+export class UnreadFailures {
+  readonly #failed = new Map<FailedCall, number>();
+  #timer: Subscription | undefined;
+
+  constructor(
+    readonly events: EventBus,
+    /** Does not keep the process alive. */
+    readonly background: SchedulerLike,
+  ) {}
+
+  add(failed: FailedCall): void {
+    if (failed.error instanceof CancelledError || failed.isRead()) return;
+    if (this.#failed.size >= MOST_REMEMBERED) this.#tell(Infinity);
+    this.#failed.set(failed, this.events.now());
+    if (this.#failed.size === 1) this.#setTimer(UNREAD_AFTER_MS);
+  }
+
+  /** The client ends: what is unread now stays so. */
+  end(): void {
+    this.#timer?.unsubscribe();
+    this.#tell(Infinity);
+  }
+
+  #setTimer(delayMs: number): void {
+    this.#timer?.unsubscribe();
+    this.#timer = this.background.schedule(() => {
+      this.#tell(this.events.now() - UNREAD_AFTER_MS);
+      const [next] = this.#failed.values();
+      if (next !== undefined) this.#setTimer(next + UNREAD_AFTER_MS - this.events.now());
+    }, delayMs);
+  }
+
+  #tell(failedUntilMs: number): void {
+    for (const [failed, atMs] of this.#failed) {
+      if (atMs > failedUntilMs) return;
+      this.#failed.delete(failed);
+      const { error, kind, isRead } = failed;
+      if (!isRead()) this.events.emit({ type: 'failure-unread', error, ...kind });
+    }
+  }
+}
