@@ -288,6 +288,50 @@ describe('a service in trouble', () => {
   });
 });
 
+describe('serve', () => {
+  it(
+    'answers callers of other APIs until it is interrupted, also for a checkpoint they name',
+    { timeout: 60_000 },
+    async () => {
+      await using local = await LocalTinker.start();
+      vi.stubEnv('TINKER_BASE_URL', local.url);
+      vi.stubEnv('TINKER_API_KEY', local.apiKey);
+      const service = new ServiceClient();
+      const trainer = await service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 8 });
+      const { path } = await trainer.saveWeightsForSampler('step-000007');
+      const { ended, until, interrupt, written } = start([
+        'serve',
+        '--model',
+        'tinker-rx/tiny',
+        '--key',
+        'a-key-of-mine',
+      ]);
+      await until(/Ctrl-C ends the gateway/);
+      const [, url] = /OPENAI_BASE_URL=(\S+)/.exec(written.stdout)!;
+      const ask = async (model: string, key = 'a-key-of-mine') => {
+        const response = await fetch(`${url!}/chat/completions`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${key}` },
+          body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hi' }], max_tokens: 3, temperature: 0 }),
+        });
+        return [
+          response.status,
+          ((await response.json()) as { usage?: { completion_tokens: number } }).usage?.completion_tokens,
+        ];
+      };
+      expect(await ask('tinker-rx/tiny')).toEqual([200, 3]);
+      expect(await ask(path)).toEqual([200, 3]);
+      expect(await ask(`${trainer.modelId}@7`)).toEqual([200, 3]);
+      expect((await ask(`${trainer.modelId}@8`))[0]).toBe(404);
+      expect((await ask('tinker-rx/tiny', 'wrong-key'))[0]).toBe(401);
+      interrupt();
+      expect(await ended).toBe(0);
+      await expect(fetch(url!)).rejects.toThrow();
+      await service.close();
+    },
+  );
+});
+
 describe('dashboard', () => {
   it('shows a log until it is interrupted', async () => {
     const { ended, until, interrupt, written } = start(['dashboard', '--log', folder]);

@@ -22,7 +22,20 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   serve: ['wire', 'transport', 'client', 'chat', 'operators', 'sources', 'sinks', 'rl'],
   'ai-sdk': ['wire', 'transport', 'client', 'chat', 'serve'],
   dashboard: ['wire', 'client', 'operators', 'sources', 'sinks', 'rl'],
-  cli: ['wire', 'transport', 'client', 'operators', 'sources', 'sinks', 'chat', 'losses', 'rl', 'local', 'dashboard'],
+  cli: [
+    'wire',
+    'transport',
+    'client',
+    'operators',
+    'sources',
+    'sinks',
+    'chat',
+    'losses',
+    'rl',
+    'serve',
+    'local',
+    'dashboard',
+  ],
 };
 
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));

@@ -100,6 +100,24 @@ export function declareWork(program: Command, declaration: Declaration): void {
     .action(lazily(declaration, () => import('../commands/chat.js')));
 
   program
+    .command('serve')
+    .description("Serve a model over HTTP in the shapes of OpenAI's and Anthropic's APIs, until Ctrl-C")
+    .requiredOption('-m, --model <model>', MODEL)
+    .option('--port <port>', 'port to listen on, 0 for any free one', port, 0)
+    .option('--host <address>', 'address to listen on (default: this machine only)')
+    .option('--key <key>', 'API key that callers must send (default: a random one)')
+    .option('--name <name>', 'name of the model for callers (default: what --model says)')
+    .option('--renderer <name>', "how conversations are written (default: the model's)")
+    .option(
+      '--pieces <tokens>',
+      'stream in pieces of so many tokens (default: when the answer is complete)',
+      integer(1),
+    )
+    .option('--max-tokens <n>', 'most tokens one request may sample', integer(1), 16384)
+    .option('--max-requests <n>', 'most requests at once; more are refused', integer(1), 256)
+    .action(lazily(declaration, () => import('../commands/serve.js')));
+
+  program
     .command('dashboard')
     .description('Show logged runs in the browser, live or afterwards, until Ctrl-C')
     .requiredOption('--log <folder>', 'folder of a run, or of several runs (may be repeated)', several)
