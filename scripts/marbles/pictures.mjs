@@ -24,6 +24,7 @@ import {
   toPairs,
   train,
   trainPreferences,
+  trainUntil,
   withReference,
 } from '../../src/operators/index.ts';
 import { datum, fakeTrainer } from '../../test/marbles/fakeTrainer.ts';
@@ -168,6 +169,24 @@ export const pictures = [
     layout: [rows('source'), call('train(trainer, { loss, ahead: 1 })'), rows('service'), rows('result')],
     stream: ({ cold, watch }) =>
       cold('(abcd|)', batches).pipe(watch('source', bare), train(trainerOn(watch), TRAIN), watch('result', stepLabel)),
+  },
+  {
+    name: 'trainUntil',
+    layout: [
+      rows('source'),
+      rows('stop$'),
+      call('trainUntil(stop$, trainer, { loss, ahead: 0 })'),
+      rows('service'),
+      rows('result'),
+    ],
+    stream: ({ cold, watch }) => {
+      const stop$ = cold('------x').pipe(watch('stop$', { label: () => '^C' }));
+      return cold('(abcd|)', batches).pipe(
+        watch('source', bare),
+        trainUntil(stop$, trainerOn(watch), { ...TRAIN, ahead: 0 }),
+        watch('result', stepLabel),
+      );
+    },
   },
   {
     name: 'checkpointEvery',

@@ -27,6 +27,7 @@ export { type SupervisedRenderer, toDatums, type ToDatumsOptions } from './toDat
 export { tokensPerSecond, type TokensPerSecondOptions } from './tokensPerSecond.js';
 export { type Pair, toPairs, type ToPairsOptions } from './toPairs.js';
 export { train, type TrainOptions } from './train.js';
+export { type StopCheckpointOptions, trainUntil, type TrainUntilOptions } from './trainUntil.js';
 export { type ForwardPasses, type Saves, type TakesSnapshots, type Trainable } from './Trainable.js';
 export { trainPreferences, type TrainPreferencesOptions } from './trainPreferences.js';
 export {

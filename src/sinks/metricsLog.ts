@@ -40,6 +40,7 @@ export function metricsLog<T extends Step = Step>(
       mkdirSync(folder, { recursive: true });
       if (config !== undefined)
         writeAtomically(join(folder, 'config.json'), `${JSON.stringify(config, undefined, 2)}\n`);
+      let last: number | undefined;
       let log: { readonly metrics: JsonlFile; readonly checkpoints: JsonlFile } | undefined;
       const open = (index: number) => {
         goOnAt(join(folder, 'metrics.jsonl'), index, (step: Step) => step.index < index);
@@ -57,7 +58,9 @@ export function metricsLog<T extends Step = Step>(
         tap({
           next: (step) => {
             log ??= open(step.index);
-            log.metrics.append({ ...step, outputs: undefined, atMs: scheduler.now() });
+            // A step that comes again brings the checkpoint it was stopped with: its line is there.
+            if (step.index !== last) log.metrics.append({ ...step, outputs: undefined, atMs: scheduler.now() });
+            last = step.index;
             if (step.checkpoint === undefined) return;
             // The order matters: a checkpoint in the log promises that the lines of all its steps are there.
             log.metrics.sync();

@@ -180,7 +180,7 @@ describe('train', () => {
     await vi.waitFor(() => expect(losses(parts).length).toBeGreaterThan(2), { timeout: 20_000 });
     interrupt();
     expect(await ended).toBe(130);
-    expect(written.stderr).toContain('Finishing the steps under way and saving a checkpoint');
+    expect(written.stderr).toContain('Finishing the steps in flight and saving a checkpoint');
     expect(written.stderr).toMatch(/Stopped; saved after step \d+\. Go on with: tinker-rx train --resume \S+parts\n$/);
     const done = losses(parts).length;
     expect(done).toBeLessThan(24);
@@ -191,6 +191,39 @@ describe('train', () => {
     expect(resumed.stderr).toContain(`going on after step ${done}`);
     expect(losses(parts)).toStrictEqual(losses(whole));
     expect((await run(['train', '--resume', parts])).stderr).toContain('The run was finished already');
+  });
+
+  it('stops within ahead + 1 steps on Ctrl-C, though all rows have come', { timeout: 60_000 }, async () => {
+    // Fewer rows than the window of the shuffle: they are all let go at the end of the file, long before they are trained on.
+    await using local = await LocalTinker.start();
+    vi.stubEnv('TINKER_BASE_URL', local.url);
+    vi.stubEnv('TINKER_API_KEY', local.apiKey);
+    local.dials.clockMs = 150;
+    const log = join(folder, 'soon');
+    const { ended, interrupt, written } = start([
+      'train',
+      data,
+      ...flags.slice(0, 5),
+      '1',
+      '--epochs',
+      '1',
+      '--log',
+      log,
+    ]);
+    await vi.waitFor(() => expect(losses(log).length).toBeGreaterThan(1), { timeout: 20_000 });
+    const before = losses(log).length;
+    interrupt();
+    expect(await ended).toBe(130);
+    const after = losses(log).length;
+    // One step may have finished between the look at the log and the stop.
+    expect(after - before).toBeLessThanOrEqual(1 + 1 + 1);
+    expect(after).toBeLessThan(20);
+    expect(written.stderr).toContain(`Stopped; saved after step ${after}. Go on with:`);
+    const saved = readFileSync(join(log, 'checkpoints.jsonl'), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object);
+    expect(saved).toMatchObject([{ steps: after, batches: after, name: `step-${String(after).padStart(6, '0')}` }]);
   });
 
   it('shows the run on a dashboard while it goes on', { timeout: 60_000 }, async () => {

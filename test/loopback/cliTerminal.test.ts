@@ -108,7 +108,7 @@ describe('train', () => {
     await until(/[2-9]\/40 steps/);
     type(CTRL_C);
     expect(await code).toBe(130);
-    expect(shown()).toContain('Finishing the steps under way');
+    expect(shown()).toContain('Finishing the steps in flight');
     const [, steps, command] = /saved after step (\d+)\. Go on with: tinker-rx (.+?)\r/.exec(shown())!;
     local.dials.clockMs = 0;
     const resumed = terminal(command!.split(' '));

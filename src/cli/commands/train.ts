@@ -11,8 +11,9 @@ import { INTERRUPTED, note, type Context } from '../context.js';
 import { count, shellWord } from '../format.js';
 import { loadRenderer } from '../loadRenderer.js';
 import { printProperties } from '../print.js';
-import { countExamples } from '../train/countExamples.js';
 import { learningRateFor } from '../train/learningRateFor.js';
+import { countExamples, readValidation } from '../train/readExamples.js';
+import { RowReport } from '../train/RowReport.js';
 import {
   planRun,
   resumeCommand,
@@ -25,6 +26,8 @@ import { waitFor } from '../waitFor.js';
 
 interface Outcome {
   readonly last: Step | undefined;
+  /** The last validation loss. */
+  readonly validated: number | undefined;
   readonly checkpoint: Checkpoint | undefined;
   readonly interrupted: boolean;
 }
@@ -56,6 +59,8 @@ async function runSteps(
   const trainer = await waitFor(context, 'opening the model', openTrainer(service, config, resume), service.events$);
   const renderer = await loadRenderer(context, () => trainer.getRenderer(config.renderer), service.events$);
   const examples = config.steps === undefined ? await countExamples(context, config, renderer) : 0;
+  const validation =
+    config.validation === undefined ? [] : await readValidation(context, config, renderer, config.validation);
   const totalSteps = config.steps ?? Math.ceil((examples * config.epochs) / config.batchSize);
   const learningRate = config.learningRate ?? (await learningRateFor(await baseModelOf(trainer, config)));
   note(
@@ -68,17 +73,23 @@ async function runSteps(
   const abort$ = new ReplaySubject<void>(1);
   let presses = 0;
   let last: Step | undefined;
+  let validated: number | undefined;
   let checkpoint: Checkpoint | undefined = resume.checkpoint;
   const listening = context.interrupted$.subscribe(() => {
     presses++;
     if (presses === 1)
-      note(context, 'Finishing the steps under way and saving a checkpoint; Ctrl-C again stops at once.');
+      note(context, 'Finishing the steps in flight and saving a checkpoint; Ctrl-C again stops at once.');
     (presses === 1 ? stop$ : abort$).next();
   });
   const dashboard = plan.dashboard === undefined ? undefined : await openDashboard(context, service, plan.dashboard);
   const source$ = new Subject<SourceEvent>();
-  const onEvent = (event: SourceEvent) => source$.next(event);
-  const steps = await trainingSteps({ config, learningRate, totalSteps, trainer, renderer, resume, stop$, onEvent });
+  const rows = new RowReport(config.data);
+  const onEvent = (event: SourceEvent) => {
+    rows.take(event);
+    source$.next(event);
+  };
+  const given = { config, learningRate, totalSteps, trainer, renderer, resume, validation, stop$, onEvent };
+  const steps = await trainingSteps(given);
   try {
     await lastValueFrom(
       steps.pipe(
@@ -87,6 +98,7 @@ async function runSteps(
         progressBar({ total: totalSteps, source$, events$: service.events$, stream: context.stderr }),
         tap((step) => {
           last = step;
+          validated = step.evaluations?.at(-1)?.metrics['validation_loss'] ?? validated;
           checkpoint = step.checkpoint ?? checkpoint;
         }),
         takeUntil(abort$),
@@ -96,9 +108,14 @@ async function runSteps(
   } finally {
     listening.unsubscribe();
     await dashboard?.close();
+    // With --steps the file was not read before.
+    if (config.steps !== undefined) {
+      if (rows.losses !== '') note(context, `${basename(config.data)}${rows.losses.replace(',', ':')}`);
+      if (rows.unused !== undefined) note(context, rows.unused);
+    }
   }
   if (presses > 1) await service.destroy();
-  return { last, checkpoint, interrupted: presses > 0 && (last?.index ?? -1) + 1 < totalSteps };
+  return { last, validated, checkpoint, interrupted: presses > 0 && (last?.index ?? -1) + 1 < totalSteps };
 }
 
 async function openDashboard(context: Context, service: ServiceClient, port: number | true): Promise<Dashboard> {
@@ -122,7 +139,11 @@ async function baseModelOf(trainer: TrainingClient, { model }: TrainConfig): Pro
   return model ?? (await trainer.getInfo()).modelData.modelName ?? '';
 }
 
-function report(context: Context, { folder }: TrainPlan, { last, checkpoint, interrupted }: Outcome): number {
+function report(
+  context: Context,
+  { folder }: TrainPlan,
+  { last, validated, checkpoint, interrupted }: Outcome,
+): number {
   const { statePath, samplerPath, steps = 0 } = checkpoint ?? {};
   if (interrupted) {
     note(
@@ -137,6 +158,7 @@ function report(context: Context, { folder }: TrainPlan, { last, checkpoint, int
     [
       ['Steps', String(steps)],
       ...(last === undefined ? [] : [['Loss', last.loss.toFixed(4)] as const]),
+      ...(validated === undefined ? [] : [['Validation loss', validated.toFixed(4)] as const]),
       ['Log', folder],
       ...(statePath === undefined ? [] : [['Checkpoint', statePath] as const]),
       ...(samplerPath === undefined ? [] : [['Sampler', samplerPath] as const]),
@@ -144,6 +166,7 @@ function report(context: Context, { folder }: TrainPlan, { last, checkpoint, int
     () => ({
       steps,
       loss: last?.loss ?? null,
+      ...(validated === undefined ? {} : { validation_loss: validated }),
       log: folder,
       state_path: statePath ?? null,
       sampler_path: samplerPath ?? null,

@@ -64,7 +64,9 @@ export function declareWork(program: Command, declaration: Declaration): void {
     .option('--checkpoint-ttl <seconds>', 'let the service drop checkpoints after this long', integer(3600))
     .option('--ahead <n>', 'steps to submit ahead of results (default: 1)', integer(0))
     .option('--dashboard [port]', 'show the run in the browser while it goes on', port)
-    .option('--skip-bad-rows', 'skip rows that are no conversations instead of failing')
+    .option('--validation <file>', 'held-out conversations, to show the loss on them beside that of training')
+    .option('--validate-every <steps>', 'steps between two validations (default: as for checkpoints)', integer(1))
+    .option('--skip-bad-rows', 'skip invalid rows, and those the renderer cannot write, instead of failing')
     .action(lazily(declaration, () => import('../commands/train.js')));
 
   program

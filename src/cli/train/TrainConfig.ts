@@ -25,6 +25,10 @@ export interface TrainConfig {
   readonly checkpointTtl?: number;
   readonly ahead: number;
   readonly skipBadRows: boolean;
+  /** A file of conversations that are not trained on, for the validation loss. */
+  readonly validation?: string;
+  /** Steps between two validations. Default: as often as checkpoints. */
+  readonly validateEvery?: number;
 }
 
 export type TrainCommandOptions = Partial<Omit<TrainConfig, 'data'>> & {
@@ -47,10 +51,10 @@ const DEFAULTS = {
 } as const;
 
 /** All but these decide what the steps are, and a run that goes on must not change them. */
-const MAY_CHANGE = ['checkpointEvery', 'checkpointTtl', 'ahead'] as const;
+const MAY_CHANGE = ['checkpointEvery', 'checkpointTtl', 'ahead', 'validateEvery'] as const;
 const KEYS = [
   ...Object.keys(DEFAULTS),
-  ...['model', 'from', 'learningRate', 'steps', 'maxLength', 'renderer', 'trainOn', 'checkpointTtl'],
+  ...['model', 'from', 'learningRate', 'steps', 'maxLength', 'renderer', 'trainOn', 'checkpointTtl', 'validateEvery'],
 ] as (keyof TrainConfig)[];
 
 export interface TrainPlan {
@@ -69,10 +73,17 @@ export async function planRun(
   const given = Object.fromEntries(
     KEYS.filter((key) => key in options).map((key) => [key, (options as Record<string, unknown>)[key]]),
   ) as Partial<TrainConfig>;
-  const { dashboard } = options;
-  if (options.resume !== undefined) return { ...(await resumePlan(options.resume, given, data)), dashboard };
+  const { dashboard, validation } = options;
+  if (options.resume !== undefined) {
+    if (validation !== undefined) throw keeps('validation');
+    return { ...(await resumePlan(options.resume, given, data)), dashboard };
+  }
   if (data === undefined) throw usage('No data', 'Give a file of conversations, or --resume <folder>.');
-  if (!existsSync(data)) throw new CliError(`${data}: no such file`);
+  for (const file of [data, ...(validation === undefined ? [] : [validation])]) {
+    if (!existsSync(file)) throw new CliError(`${file}: no such file`);
+  }
+  if (given.validateEvery !== undefined && validation === undefined)
+    throw usage('--validate-every without --validation', 'Give a file of held-out conversations with --validation.');
   if ((given.model === undefined) === (given.from === undefined))
     throw usage(
       given.model === undefined ? 'No model' : 'Cannot specify both --model and --from',
@@ -83,7 +94,8 @@ export async function planRun(
     throw new CliError(`${folder} holds a run already`, {
       details: `Go on with it: tinker-rx train --resume ${shellWord(folder)}\nOr choose another folder with --log.`,
     });
-  return { config: { ...DEFAULTS, ...given, data: resolve(data) }, folder, resumed: false, dashboard };
+  const held = validation === undefined ? {} : { validation: resolve(validation) };
+  return { config: { ...DEFAULTS, ...given, ...held, data: resolve(data) }, folder, resumed: false, dashboard };
 }
 
 async function resumePlan(
@@ -92,16 +104,12 @@ async function resumePlan(
   data: string | undefined,
 ): Promise<Omit<TrainPlan, 'dashboard'>> {
   const fixed = Object.keys(given).filter((key) => !(MAY_CHANGE as readonly string[]).includes(key));
-  if (data !== undefined || fixed.length > 0)
-    throw usage(
-      `A run that goes on keeps its ${data === undefined ? fixed.join(', ') : 'data'}`,
-      'With --resume only --checkpoint-every, --checkpoint-ttl and --ahead can be given.',
-    );
+  if (data !== undefined || fixed.length > 0) throw keeps(data === undefined ? fixed.join(', ') : 'data');
   const file = join(folder, 'config.json');
   if (!existsSync(file)) throw new CliError(`${folder} holds no run`, { details: `There is no ${file}.` });
   const saved = await readConfig(file);
-  if (!existsSync(saved.data))
-    throw new CliError(`${saved.data}: no such file`, { details: 'The data of the run has moved.' });
+  for (const moved of [saved.data, saved.validation].filter((path) => path !== undefined && !existsSync(path)))
+    throw new CliError(`${moved}: no such file`, { details: 'The data of the run has moved.' });
   return { config: { ...saved, ...given }, folder, resumed: true };
 }
 
@@ -116,9 +124,20 @@ async function readConfig(file: string): Promise<TrainConfig> {
   throw new CliError(`${file} is not what tinker-rx train writes`);
 }
 
+/** How conversations become examples in this run. */
+export const datumOptions = ({ trainOn, maxLength }: TrainConfig): { trainOn?: TrainOn; maxLength?: number } => ({
+  ...(trainOn === undefined ? {} : { trainOn }),
+  ...(maxLength === undefined ? {} : { maxLength }),
+});
+
 /** How to go on with a run, as a command. */
 export const resumeCommand = (folder: string): string =>
   `tinker-rx train --resume ${shellWord(relative('.', folder) || '.')}`;
 
 const timeName = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replaceAll(':', '').replace('T', '-');
+const keeps = (what: string) =>
+  usage(
+    `A resumed run keeps its ${what}`,
+    'With --resume only --checkpoint-every, --checkpoint-ttl, --validate-every and --ahead can be given.',
+  );
 const usage = (message: string, details: string) => new CliError(message, { details, exitCode: 2 });

@@ -1,11 +1,12 @@
-import { type Observable, type Subject, take, takeUntil } from 'rxjs';
+import { identity, type Observable, take } from 'rxjs';
 import type { Renderer } from '../../chat/renderers/Renderer.js';
 import type { TrainingClient } from '../../client/TrainingClient.js';
 import type { ResumePoint } from '../../sources/resumeFrom.js';
 import type { SourceEvent } from '../../sources/index.js';
 import type { Step } from '../../operators/step.js';
 import type { Schedule } from '../../operators/schedules.js';
-import type { TrainConfig } from './TrainConfig.js';
+import type { Datum } from '../../wire/datum.js';
+import { datumOptions, type TrainConfig } from './TrainConfig.js';
 
 export interface TrainingStepsOptions {
   readonly config: TrainConfig;
@@ -14,8 +15,10 @@ export interface TrainingStepsOptions {
   readonly trainer: TrainingClient;
   readonly renderer: Renderer;
   readonly resume: ResumePoint;
-  /** Ends the data: steps that are under way are finished, and the last one is saved. */
-  readonly stop$: Subject<void>;
+  /** Held-out examples; none without a file of them. */
+  readonly validation: readonly Datum[];
+  /** Stops the run: steps that are submitted are finished, and the last one is saved. */
+  readonly stop$: Observable<void>;
   /** Told how the data is read. */
   readonly onEvent: (event: SourceEvent) => void;
 }
@@ -24,34 +27,29 @@ const SHUFFLE_WINDOW = 4096;
 
 /** The steps of a run: nothing is sent before subscribe. */
 export async function trainingSteps(options: TrainingStepsOptions): Promise<Observable<Step>> {
-  const { config, learningRate, totalSteps, trainer, renderer, resume, stop$, onEvent } = options;
-  const { batch, checkpointEvery, continueFrom, repeatEpochs, shuffle, toDatums, train } =
+  const { config, learningRate, totalSteps, trainer, renderer, resume, validation, stop$, onEvent } = options;
+  const { batch, checkpointEvery, continueFrom, evaluateEvery, repeatEpochs, shuffle, toDatums, trainUntil } =
     await import('../../operators/index.js');
   const { fromConversations } = await import('../../sources/index.js');
-  const { trainOn, maxLength, seed, checkpointTtl } = config;
+  const { seed, checkpointTtl, checkpointEvery: often, validateEvery = often } = config;
+  const ttl = checkpointTtl === undefined ? {} : { ttlSeconds: checkpointTtl };
   return fromConversations(config.data, { onBadRow: config.skipBadRows ? 'skip' : 'error', onEvent }).pipe(
     repeatEpochs({
       ...(config.steps === undefined ? { epochs: config.epochs } : {}),
-      each: (rows, epoch) => rows.pipe(shuffle({ window: SHUFFLE_WINDOW, seed: seed + epoch })),
-    }),
-    toDatums(renderer, {
-      ...(trainOn === undefined ? {} : { trainOn }),
-      ...(maxLength === undefined ? {} : { maxLength }),
+      // Each epoch on its own is told that it had nothing to train: an endless run of such would never end.
+      each: (rows, epoch) =>
+        rows.pipe(shuffle({ window: SHUFFLE_WINDOW, seed: seed + epoch }), toDatums(renderer, datumOptions(config))),
     }),
     batch({ size: config.batchSize }),
     continueFrom(resume),
     take(totalSteps - resume.batches),
-    takeUntil(stop$),
-    checkpointEvery({
-      steps: config.checkpointEvery,
-      kind: 'both',
-      atEnd: true,
-      ...(checkpointTtl === undefined ? {} : { ttlSeconds: checkpointTtl }),
-    }),
-    train(trainer, {
+    checkpointEvery({ steps: often, kind: 'both', atEnd: true, ...ttl }),
+    validation.length === 0 ? identity : evaluateEvery({ steps: validateEvery, validation, atEnd: true }),
+    trainUntil(stop$, trainer, {
       loss: 'cross_entropy',
       adam: { learningRate: await scheduleOf(config, learningRate, totalSteps) },
       ahead: config.ahead,
+      checkpoint: { kind: 'both', ...ttl },
     }),
   );
 }

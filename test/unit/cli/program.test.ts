@@ -49,7 +49,7 @@ describe('a command that is written wrongly ends with 2, a sentence on standard 
     [['checkpoint', 'set-ttl', 'tinker://a/weights/b'], /Must specify either --ttl <seconds> or --remove/],
     [['checkpoint', 'set-ttl', 'tinker://a/weights/b', '--ttl', '3600', '--remove'], /Cannot specify both/],
     [['completion', 'tcsh'], /Allowed choices are bash, zsh, fish/],
-    [['train', '--resume', 'x', '--seed', '1'], /A run that goes on keeps its seed/],
+    [['train', '--resume', 'x', '--seed', '1'], /A resumed run keeps its seed/],
     [['train'], /No data/],
     [['train', '--dashboard', 'chats.jsonl'], /Expected a port/],
   ])('%j', async (args, message) => {

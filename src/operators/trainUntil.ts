@@ -1,0 +1,128 @@
+import {
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  forkJoin,
+  from,
+  map,
+  type Observable,
+  type ObservableInput,
+  of,
+  type OperatorFunction,
+  takeUntil,
+  tap,
+} from 'rxjs';
+import { currentGate } from './gate.js';
+import { lacks } from './internal/lacks.js';
+import { whenOpen } from './internal/whenOpen.js';
+import { markBatches } from './markBatches.js';
+import type { Step } from './step.js';
+import { train, type TrainOptions } from './train.js';
+import type { Saves, Trainable } from './Trainable.js';
+import { type Checkpoint, type MarkPoint, numberBatches, type TrainingBatch } from './trainingBatch.js';
+
+/** The checkpoint that is saved where a run is stopped. */
+export interface StopCheckpointOptions {
+  /** What to save: the state to resume from (default), or that and the weights to sample from. */
+  readonly kind?: 'state' | 'both';
+  /** The name, given how many steps are in it. Default: `step-000020`. */
+  readonly name?: (steps: number) => string;
+  /** When the service may drop it: 3600 s to ten years. Default: never. */
+  readonly ttlSeconds?: number;
+}
+
+/** The options of `train`, and what to save where the run is stopped. */
+export type TrainUntilOptions = TrainOptions & { readonly checkpoint?: StopCheckpointOptions };
+
+/**
+ * {@link train} that can be stopped: it submits nothing once `stop$` has emitted, finishes the steps that were submitted,
+ * and saves a checkpoint of the last one, to resume from.
+ *
+ * ```
+ * source    (abcd|)                ahead 0, four frames a step, two for a save
+ * stop$     ------x
+ * result    ----s-----(t|)         b was submitted and is finished; t has its checkpoint; c and d are not trained on
+ * ```
+ * ```ts
+ * const stop$ = fromEvent(process, 'SIGINT').pipe(take(1));
+ * batches.pipe(checkpointEvery({ steps: 20 }), trainUntil(stop$, trainer, options), metricsLog('runs/first'))
+ * ```
+ * Batches that came early wait here, not in `train`, so that at most `ahead` + 1 steps finish after the stop. The
+ * checkpoint is that of the last step where it has one already. Where that step is out, it comes again with its
+ * checkpoint, which {@link metricsLog} adds to its line. Stopped before its first step it completes without a value.
+ * Errors, completion and unsubscribing as with `train`; `stop$` completing means nothing, its error ends the stream.
+ * Holds the batches that its source sends without being asked for.
+ *
+ * @see resumeFrom
+ */
+export function trainUntil<T extends Trainable & Saves>(
+  stop$: ObservableInput<unknown>,
+  trainer: T,
+  { checkpoint = {}, ...options }: TrainUntilOptions,
+): OperatorFunction<TrainingBatch<NoInfer<T>>, Step> {
+  const training = train<T>(trainer, options);
+  return (source) =>
+    defer(() => {
+      let stopped = false;
+      let submitted: MarkPoint | undefined;
+      let last: Step | undefined;
+      const saved = (step: Step): Observable<Step> =>
+        save(trainer, submitted!, checkpoint).pipe(map((found) => ({ ...step, checkpoint: found })));
+      const batches = numberBatches(source).pipe(
+        inTheirTime(),
+        takeUntil(from(stop$).pipe(tap(() => (stopped = true)))),
+        markBatches<T>((_, at) => void (submitted = at)),
+      );
+      return concat(
+        batches.pipe(
+          training,
+          concatMap((step) => {
+            last = step;
+            const isLast = stopped && step.index === submitted!.index && step.checkpoint === undefined;
+            return isLast ? saved(step).pipe(tap((whole) => (last = whole))) : of(step);
+          }),
+        ),
+        defer(() => (stopped && last !== undefined && last.checkpoint === undefined ? saved(last) : EMPTY)),
+      );
+    });
+}
+
+/** Hands a batch on when there is room for it, not before. */
+function inTheirTime<B>(): (source: Observable<B>) => Observable<B> {
+  return (source) =>
+    defer(() => {
+      const gate = currentGate();
+      return source.pipe(concatMap((batch) => whenOpen(gate).pipe(map(() => batch))));
+    });
+}
+
+function save(
+  trainer: Saves,
+  { steps, batches, scheduler }: MarkPoint,
+  {
+    kind = 'state',
+    name: nameOf = (count) => `step-${String(count).padStart(6, '0')}`,
+    ttlSeconds,
+  }: StopCheckpointOptions,
+): Observable<Checkpoint> {
+  const name = nameOf(steps);
+  const ttl = ttlSeconds === undefined ? {} : { ttlSeconds };
+  const paths: Record<string, Observable<{ readonly path: string }>> = {
+    statePath: from(trainer.saveState(name, ttl)),
+  };
+  if (kind === 'both') {
+    if (trainer.saveWeightsForSampler === undefined) throw lacks('saveWeightsForSampler', 'trainUntil');
+    paths['samplerPath'] = from(trainer.saveWeightsForSampler(name, ttl));
+  }
+  return forkJoin(paths).pipe(
+    map((found) => ({
+      name,
+      steps,
+      batches,
+      ...Object.fromEntries(Object.entries(found).map(([key, { path }]) => [key, path])),
+      kept: ttlSeconds === undefined,
+      ...(ttlSeconds === undefined ? {} : { expiresAtMs: scheduler.now() + ttlSeconds * 1000 }),
+    })),
+  );
+}
