@@ -6,7 +6,9 @@ const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.m
 export const NEEDS_MORE = ['localSdk', 'parityTable', 'tokenizers'].map((name) => `test/parity/${name}.test.ts`);
 
 /** Tests that look at a clock: they run alone, after the others. */
-export const TIMED = ['localResponsive', 'lossCycles', 'streamsCycles'].map((name) => `test/loopback/${name}.test.ts`);
+export const TIMED = ['deadlines', 'localResponsive', 'lossCycles', 'streamsCycles'].map(
+  (name) => `test/loopback/${name}.test.ts`,
+);
 
 export default defineConfig({
   resolve: {

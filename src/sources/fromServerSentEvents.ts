@@ -87,10 +87,7 @@ export function fromServerSentEvents(
     async function* connect(signal: AbortSignal): AsyncGenerator<ServerSentEvent[]> {
       onState('connecting');
       const resume: Record<string, string> = last === '' ? {} : { 'last-event-id': utf8AsLatin1(last) };
-      const response = await fetch(url, {
-        headers: { accept: 'text/event-stream', ...headers, ...resume },
-        signal,
-      });
+      const response = await ask(fetch, url, { accept: 'text/event-stream', ...resume }, headers, signal);
       if (response.status === 204) {
         over = true;
         return;
@@ -150,6 +147,40 @@ function checkRequest(url: string | URL, headers: Readonly<Record<string, string
   if (protocol !== 'http:' && protocol !== 'https:') {
     throw new RangeError(`cannot ask for events at '${address}': ${protocol} is neither http: nor https:`);
   }
+}
+
+const MOST_REDIRECTS = 20;
+
+/**
+ * Asks for the stream. The caller's headers, which may be a key, go to the address they were given for and no further: a
+ * redirect to another host is followed without them. (`fetch` itself would take only `authorization` off.)
+ */
+async function ask(
+  fetch: typeof globalThis.fetch,
+  url: string | URL,
+  usual: Readonly<Record<string, string>>,
+  own: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Response> {
+  if (Object.keys(own).length === 0) return fetch(url, { headers: usual, signal });
+  const home = new URL(new Request(url).url).origin;
+  let at = new Request(url).url;
+  let headers: Readonly<Record<string, string>> = { ...usual, ...own };
+  for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
+    const response = await fetch(at, { headers, signal, redirect: 'manual' });
+    // A browser does not tell where to.
+    if (response.type === 'opaqueredirect')
+      throw new ServerSentEventsError(308, 'the server redirects: give the address that it redirects to');
+    const location = response.status >= 300 && response.status < 400 ? response.headers.get('location') : null;
+    if (location === null) return response;
+    await response.body?.cancel();
+    if (!URL.canParse(location, at))
+      throw new ServerSentEventsError(response.status, 'the server redirects to no address');
+    const next = new URL(location, at);
+    if (next.origin !== home) headers = usual;
+    at = next.href;
+  }
+  throw new ServerSentEventsError(310, `the server redirects more than ${MOST_REDIRECTS} times`);
 }
 
 function canBeMade(make: () => unknown): boolean {

@@ -326,3 +326,41 @@ describe('toServerSentEvents', () => {
     expect(() => toServerSentEvents(NEVER, options)).toThrow(RangeError);
   });
 });
+
+describe('a redirect', () => {
+  const stream = (response: http.ServerResponse) =>
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).end('data: hello\n\n');
+
+  it('to another host carried the x-api-key there', async () => {
+    const seen: http.IncomingHttpHeaders[] = [];
+    const other = await serve((request, response) => {
+      seen.push(request.headers);
+      stream(response);
+    });
+    const first = await serve((_, response) => response.writeHead(302, { location: other }).end());
+    const events = fromServerSentEvents(first, {
+      headers: { 'x-api-key': 'SECRET', cookie: 'SECRET' },
+      lastEventId: '7',
+    });
+    expect((await firstValueFrom(events)).data).toBe('hello');
+    expect(seen).toHaveLength(1);
+    expect(JSON.stringify(seen)).not.toContain('SECRET');
+    expect(seen[0]).toMatchObject({ accept: 'text/event-stream', 'last-event-id': '7' });
+  });
+
+  it('within its host keeps the headers, and one without an end is an error', async () => {
+    const seen: (string | string[] | undefined)[] = [];
+    const url = await serve((request, response) => {
+      seen.push(request.headers['x-api-key']);
+      if (request.url === '/') response.writeHead(307, { location: '/events' }).end();
+      else if (request.url === '/events') stream(response);
+      else response.writeHead(302, { location: '/loop' }).end();
+    });
+    const headers = { 'x-api-key': 'SECRET' };
+    expect((await firstValueFrom(fromServerSentEvents(url, { headers }))).data).toBe('hello');
+    expect(seen).toEqual(['SECRET', 'SECRET']);
+    await expect(firstValueFrom(fromServerSentEvents(`${url}loop`, { headers }))).rejects.toThrow(
+      'the server redirects more than 20 times',
+    );
+  });
+});

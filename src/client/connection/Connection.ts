@@ -314,8 +314,9 @@ export class Connection {
   }
 
   #noteDeprecation({ headers }: TransportResponse, path: string): void {
-    const note = headers['x-deprecation-note'] ?? '';
-    this.events.emit({ type: 'deprecation-noted', level: headers['x-deprecation-level'] ?? 'warning', note, path });
+    const note = this.secrets.clean(headers['x-deprecation-note'] ?? '');
+    const level = this.secrets.clean(headers['x-deprecation-level'] ?? 'warning');
+    this.events.emit({ type: 'deprecation-noted', level, note, path });
   }
 }
 

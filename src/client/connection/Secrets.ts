@@ -1,9 +1,13 @@
 import type { TransportResponse } from '../../transport/Transport.js';
+import { plainText } from '../../wire/plainText.js';
 
-const SECRET_HEADER = /auth|key|secret|token|cookie|password/i;
+const SECRET_HEADER = /auth|key|secret|token|cookie|pass|credential|signature|session|access|private/i;
 const SHORTEST = 8;
 const MOST = 100;
 const REDACTED = '[redacted]';
+const LONGEST_SAID = 4000;
+/** A scheme and what follows it: `Bearer abc`. */
+const SCHEME = /^[A-Za-z]+ +(\S.*)$/;
 const utf8 = new TextDecoder();
 
 /** Whether a header of this name is kept from everybody but the service. */
@@ -25,8 +29,17 @@ export class Secrets {
 
   addHeaders(headers: Readonly<Record<string, string>>): void {
     for (const [name, value] of Object.entries(headers)) {
-      if (isSecretHeader(name) && name !== 'x-idempotency-key') this.add(value);
+      if (!isSecretHeader(name) || name === 'x-idempotency-key') continue;
+      this.add(value);
+      // A server may say back the credential without its scheme.
+      const credential = SCHEME.exec(value)?.[1];
+      if (credential !== undefined) this.add(credential);
     }
+  }
+
+  /** What a server says, to be shown: without any secret, and without anything that steers a terminal. */
+  clean(text: string): string {
+    return this.redact(plainText(text.slice(0, LONGEST_SAID)));
   }
 
   /** The text without any secret. */

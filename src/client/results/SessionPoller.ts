@@ -239,13 +239,14 @@ export class SessionPoller {
     const report = QueueReport.decode(body);
     if (isLeft(report) || (report.right.queueState === undefined && report.right.queueStateReason === undefined))
       return;
+    const { queueState, queueStateReason: said } = report.right;
     this.connection.events.emit({
       type: 'queue-state',
       requestId,
       requestType: 'Sample',
       target: this.samplingSessionId,
-      state: toQueueState(report.right.queueState),
-      reason: report.right.queueStateReason,
+      state: toQueueState(queueState),
+      reason: said === undefined ? undefined : this.connection.secrets.clean(said),
       waitedMs: nowMs - sinceMs,
     });
   }

@@ -234,8 +234,9 @@ class Poll<A> {
     return new NotYet(Math.max(0, SHORTEST_POLL_MS - (nowMs - this.#askedMs)));
   }
 
-  #sayQueue(queueState: string | undefined, reason: string | undefined, nowMs: number): void {
-    if (queueState === undefined && reason === undefined) return;
+  #sayQueue(queueState: string | undefined, said: string | undefined, nowMs: number): void {
+    if (queueState === undefined && said === undefined) return;
+    const reason = said === undefined ? undefined : this.connection.secrets.clean(said);
     const state = toQueueState(queueState);
     const saying = `${state} ${reason ?? ''}`;
     if (saying === this.#said && nowMs - this.#saidMs < SAY_QUEUE_EVERY_MS) return;

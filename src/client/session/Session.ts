@@ -134,9 +134,12 @@ export class Session {
           map(({ sessionId, infoMessage, warningMessage, errorMessage }) => {
             const { events } = connection;
             events.emit({ type: 'session-created', sessionId });
-            if (infoMessage) events.emit({ type: 'session-message', level: 'info', message: infoMessage });
-            if (warningMessage) events.emit({ type: 'session-message', level: 'warning', message: warningMessage });
-            if (errorMessage) events.emit({ type: 'session-message', level: 'error', message: errorMessage });
+            const say = (level: 'info' | 'warning' | 'error', said: string | undefined): void => {
+              if (said) events.emit({ type: 'session-message', level, message: connection.secrets.clean(said) });
+            };
+            say('info', infoMessage);
+            say('warning', warningMessage);
+            say('error', errorMessage);
             const opened = openSession(connection, sessionId, dynamicConfig, (requestId) =>
               this.#cancels.next(requestId),
             );

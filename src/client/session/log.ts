@@ -1,4 +1,5 @@
 import { Subscription, type Observable } from 'rxjs';
+import { plainText } from '../../wire/plainText.js';
 import type { TinkerEvent } from '../events.js';
 
 export type LogLevel = 'silent' | 'error' | 'warning' | 'info' | 'debug';
@@ -23,7 +24,7 @@ export function logTo(
     if (event.atMs - (last.get(entry.text) ?? -Infinity) < SAME_EVERY_MS) return;
     if (last.size >= MOST_REMEMBERED) last.clear();
     last.set(entry.text, event.atMs);
-    print(`tinker-rx ${entry.level}: ${entry.text}`);
+    print(plainText(`tinker-rx ${entry.level}: ${entry.text}`));
   });
 }
 

@@ -126,6 +126,65 @@ describe.each([false, true])('secrets (JWT: %s)', (pjwtAuthEnabled) => {
   });
 });
 
+describe('what a service says back with a success', () => {
+  const TEAM = 'team-SECRET-0123456789';
+  const BEARER = 'bearer-SECRET-0123456789';
+  const LEAKS = [KEY, TEAM, BEARER];
+  const echo = ({ headers }: FakeRequest): string =>
+    `you sent ${headers['x-api-key']}, ${headers['x-team-credential']}, ${BEARER}\u001b[2J`;
+
+  it.each([false, true])('reached events and stderr (session poll: %s)', (sampleUseRetrieveFutures) => {
+    const lines: string[] = [];
+    vi.spyOn(console, 'error').mockImplementation(
+      (...parts: unknown[]) => void lines.push(parts.map(String).join(' ')),
+    );
+    const clock = new VirtualClock();
+    const noted = (request: FakeRequest, body: unknown) =>
+      json(body, { headers: { 'x-deprecation-note': echo(request), 'x-deprecation-level': echo(request) } });
+    const waits = (request: FakeRequest, status: number) =>
+      json({ type: 'try_again', queue_state: 'paused_capacity', queue_state_reason: echo(request) }, { status });
+    const fake = fakeTransport({
+      scheduler: clock,
+      config: { sampleUseRetrieveFutures },
+      script: {
+        get_server_capabilities: (request) => noted(request, { supported_models: [] }),
+        create_session: (request) =>
+          noted(request, {
+            session_id: 'session-1',
+            info_message: echo(request),
+            warning_message: echo(request),
+            error_message: echo(request),
+          }),
+        'retrieve_future OptimStep': [(request) => waits(request, 200), (request) => waits(request, 408)],
+        'retrieve_future Sample': (request) => waits(request, 408),
+        retrieve_futures: json({ completions: [], cursor: 0 }),
+      },
+    });
+    const service = new ServiceClient({
+      ...fake.clientOptions,
+      apiKey: KEY,
+      logLevel: 'debug',
+      defaultHeaders: { 'x-team-credential': TEAM, authorization: `Bearer ${BEARER}` },
+    });
+    const events: TinkerEvent[] = [];
+    service.events$.subscribe((event) => events.push(event));
+    clock.resolve(service.getServerCapabilities());
+    clock.resolve(clock.resolve(service.createLoraTrainingClient({ baseModel: 'any' })).optimStep());
+    const sample = clock.resolve(service.createSamplingClient({ baseModel: 'any' })).sample({ prompt: prompt() });
+    clock.advanceBy(120_000);
+    sample.cancel();
+    const kinds = new Set(events.map(({ type }) => type));
+    expect([...kinds]).toEqual(expect.arrayContaining(['deprecation-noted', 'session-message', 'queue-state']));
+    expect(events.filter(({ type }) => type === 'queue-state').length).toBeGreaterThan(1);
+    expect(lines.length).toBeGreaterThan(4);
+    for (const seen of [events.map(visible).join('\n'), lines.join('\n')]) {
+      for (const secret of LEAKS) expect(seen.includes(secret), `shows ${secret}`).toBe(false);
+      expect(seen).toContain('you sent [redacted], [redacted], [redacted]');
+      expect(seen).not.toContain('\u001b[2J');
+    }
+  });
+});
+
 describe('a key that is refused', () => {
   it('is not in the error', () => {
     for (const apiKey of ['sk-VERYSECRET', 'tml-VERY SECRET', '\ntml-VERYSECRET'])
