@@ -64,7 +64,7 @@ export class Dials {
     return this.#pause ?? { state: 'active' };
   }
 
-  /** Work is accepted and does not start until {@link resume}; whoever polls is told the state and the reason. */
+  /** Work is accepted and does not start until {@link resume}; polls are answered with the state and the reason. */
   pause(state: PausedState = 'paused_capacity', reason?: string): void {
     this.#pause = { state, ...(reason === undefined ? {} : { reason }) };
     this.clock.pause();
@@ -80,7 +80,7 @@ export class Dials {
     this.onQueueChange();
   }
 
-  /** Resolves at once, or when a paused queue goes on. */
+  /** Resolves at once, or when a paused queue continues. */
   whenActive(): Promise<void> {
     if (this.#pause === undefined) return Promise.resolve();
     return new Promise((resolve) => this.#resumed.push(resolve));

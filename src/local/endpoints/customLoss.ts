@@ -34,7 +34,7 @@ export const customLossRoutes = (service: LocalService): Route[] => [
   }),
 ];
 
-/** The uploaded loss that a pass names. @throws UserError where there is none in its session. */
+/** The uploaded loss that a pass names. @throws UserError if its session has no such loss. */
 export function findCustomLoss(
   service: LocalService,
   sessionId: string,

@@ -20,7 +20,7 @@ export function samplerSource(
   return { key: `base:${baseModel}`, baseModel };
 }
 
-/** A checkpoint by its path. @throws HttpError 400 for what is no path, 404 where there is none. */
+/** A checkpoint by its path. @throws HttpError 400 if it is not a path, 404 if nothing is there. */
 export function findCheckpoint(service: LocalService, path: string): Manifest {
   try {
     return service.checkpoints.require(path);

@@ -189,7 +189,7 @@ function loadWeights(service: LocalService, context: RequestContext): Reply {
   });
 }
 
-/** The checkpoint of a path, if whoever asks may read it. */
+/** The checkpoint of a path, if the caller may read it. */
 function readable(
   service: LocalService,
   { path, weightsAccessToken }: { readonly path: string; readonly weightsAccessToken?: string },

@@ -113,7 +113,7 @@ export class Engine {
     return this.#inTurn(modelId, () => this.#link.call('exportState', [modelId, optimizer]));
   }
 
-  /** Replaces weights; with `optimizer` also moments and step, else they start anew. Drops gathered gradients. */
+  /** Replaces weights; with `optimizer` also moments and step, which otherwise start from zero. Drops gathered gradients. */
   loadState(
     modelId: string,
     state: ModelState,

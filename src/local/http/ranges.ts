@@ -53,7 +53,7 @@ function rangeOf(
   // `bytes=-5` are the last five.
   const first = from === '' ? Math.max(0, sizeBytes - Number(to)) : Number(from);
   const last = from === '' || to === '' ? sizeBytes - 1 : Math.min(Number(to), sizeBytes - 1);
-  // A range that ends before it begins is none.
+  // A range that ends before it begins is ignored.
   if (from !== '' && to !== '' && Number(to) < Number(from)) return undefined;
   return first > last ? 'unsatisfiable' : [first, last];
 }

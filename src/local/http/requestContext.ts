@@ -71,7 +71,7 @@ export class RequestContext {
     return decoded.right;
   }
 
-  /** A query parameter that must be an integer ≥ `minimum`. @throws HttpError 422 where it is none. */
+  /** A query parameter that must be an integer ≥ `minimum`. @throws HttpError 422 if it is not. */
   integer(name: string, fallback: number, minimum = 0): number {
     const given = this.query.get(name);
     if (given === null) return fallback;

@@ -9,7 +9,7 @@ export interface SeenRequest {
   readonly headers: IncomingHttpHeaders;
   /** Decompressed. */
   readonly body: Uint8Array;
-  /** The body as JSON, or undefined where it is none. */
+  /** The body as JSON; undefined if it is not JSON. */
   readonly json: unknown;
 }
 

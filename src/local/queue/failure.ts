@@ -2,7 +2,7 @@ import { EngineCancelledError, EngineUserError } from '../engine/errors.js';
 import { isTinkerError } from '../../wire/index.js';
 import type { FutureFailure } from './localFuture.js';
 
-/** A mistake of the caller that shows only once the work runs: its future fails with category `user`. */
+/** A mistake of the caller that is found only when the work runs: its future fails with category `user`. */
 export class UserError extends Error {
   override readonly name = 'UserError';
 }

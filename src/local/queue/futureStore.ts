@@ -7,7 +7,7 @@ export interface FutureStoreOptions {
   /** Results kept at most; the oldest go first. */
   readonly keepBytes: number;
   readonly now: () => number;
-  /** Plain numbers for ids, as some servers give; nothing then tells a forgotten one from one that never was. */
+  /** Plain numbers as ids, as some servers give. A forgotten id then cannot be told from one that never existed. */
   readonly plainIds?: boolean;
 }
 
@@ -49,7 +49,7 @@ export class FutureStore {
     return !requestId.startsWith(this.#nonce) || Number(count) < this.#count ? 'gone' : undefined;
   }
 
-  /** Drops a settled future: who polls it from now on is told that it is gone. */
+  /** Drops a settled future: later polls are answered that it is gone. */
   forget(requestId: string): boolean {
     const future = this.#futures.get(requestId);
     if (future === undefined || future.pending) return false;

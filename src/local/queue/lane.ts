@@ -37,7 +37,7 @@ export class Lane {
   /**
    * Takes a request in its turn. The same request again gets the same future.
    *
-   * @throws HttpError 409 when the seq_id was already used for other content, 422 when it is no number from 1 on.
+   * @throws HttpError 409 when the seq_id was already used for other content, 422 when it is not an integer ≥ 1.
    */
   submit(seqId: number | undefined, digest: string, accept: () => Operation): LocalFuture {
     if (seqId === undefined || this.order === 'arrival') return this.#push(accept());

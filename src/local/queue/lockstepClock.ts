@@ -11,8 +11,8 @@ export interface LockstepClockOptions {
 /**
  * Runs the work of all models in cycles. Work accepted during a cycle runs at its end: operations of one model that were
  * queued together run in one cycle, one after the other, up to a second optimizer step, which waits for the next. A
- * client that keeps the next step queued so takes one cycle a step; one that waits for results takes two. Without a cycle length every burst of work
- * is a cycle of its own. A model still busy with an earlier cycle takes part in the next one after it is done.
+ * client that keeps the next step queued therefore needs one cycle per step; one that waits for results needs two. Without a cycle
+ * length, work that arrives together is a cycle. A model still busy with an earlier cycle takes part in the next one after it is done.
  */
 export class LockstepClock {
   readonly #options: LockstepClockOptions;

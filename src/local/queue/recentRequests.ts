@@ -4,7 +4,7 @@ import type { LocalFuture } from './localFuture.js';
 /** More than any client has in flight; a retry comes soon after the first try. */
 const KEPT = 10_000;
 
-/** The last requests by sequence number, so that a retry is told from a new request under a used number. */
+/** The last requests by sequence number, to tell a retry from a new request that uses the same number. */
 export class RecentRequests {
   readonly #entries = new Map<number | bigint, { readonly digest: string; readonly future: LocalFuture }>();
 

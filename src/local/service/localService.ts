@@ -63,7 +63,7 @@ export interface LocalService {
   /** Marks a run as used now. */
   touchRun(runId: string): void;
   lastRequestAt(run: RunRecord): string;
-  /** The project of a request, or the default one. @throws HttpError 422 for a name that is none. */
+  /** The project of a request, or the default one. @throws HttpError 422 for a name that is not allowed. */
   checkProject(projectId: string | undefined): string;
   /** Writes into the audit log what was done to a checkpoint. */
   noteCheckpoint(action: CheckpointAction, manifest: Manifest, details?: Readonly<Record<string, unknown>>): void;

@@ -31,7 +31,7 @@ export class SamplingSession {
     this.#clients = clients;
   }
 
-  /** The number of a further client of this sampler; the first is 1. */
+  /** A number for one more client of this sampler; the first is 1. */
   join(): number {
     return ++this.#clients;
   }

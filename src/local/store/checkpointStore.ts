@@ -57,7 +57,7 @@ export class CheckpointStore {
     return manifest !== undefined && !this.#expired(manifest) ? manifest : undefined;
   }
 
-  /** The checkpoint of a path in any of its forms. @throws UserError where there is none. */
+  /** The checkpoint of a path in any of its forms. @throws UserError if there is no such checkpoint. */
   require(path: string): Manifest {
     const { trainingRunId, checkpointType, checkpointId } = parseTinkerPath(path);
     const found =

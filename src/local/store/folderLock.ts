@@ -42,7 +42,7 @@ async function removeStale(folder: string, own: string): Promise<void> {
     const path = join(folder, name);
     const text = await readFile(path, 'utf8').catch(() => undefined);
     if (text === undefined) continue;
-    // Who has made its claim and not yet written its number is running.
+    // An empty claim was made a moment ago, by a process that is running.
     const owner = text === '' ? undefined : Number(text);
     if (owner === undefined || (owner !== process.pid && isRunning(owner))) throw inUse(folder, owner);
     await rm(path, { force: true });

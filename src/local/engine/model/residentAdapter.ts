@@ -83,7 +83,7 @@ export class ResidentAdapter {
     return this.#factors.get(linear);
   }
 
-  /** False where a gradient is infinite or no number. */
+  /** False if a gradient is infinite or NaN. */
   hasFiniteGradients(): boolean {
     const f = this.#heap.floats;
     const within = (from: number, count: number): boolean => {

@@ -28,7 +28,7 @@ export async function runCustomLoss(
   return { outputs, metrics };
 }
 
-/** A number that is none would reach the weights, or be `null` in the answer. */
+/** NaN or infinity would reach the weights, or become `null` in the answer. */
 function refuseNotFinite(results: readonly LossResult[]): void {
   for (const [index, { loss, metrics = {} }] of results.entries()) {
     for (const [name, value] of [['loss', loss] as const, ...Object.entries(metrics)]) {

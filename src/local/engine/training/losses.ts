@@ -25,7 +25,7 @@ function sumTokens(
   return { loss, gradient };
 }
 
-/** Clip bounds of a token: its own where the datum gives them, else the configured ones. */
+/** Clip bounds of a token: those of the datum if it has them, otherwise the configured ones. */
 function clipBounds(
   inputs: LossInputs,
   shape: readonly number[],

@@ -122,7 +122,7 @@ export class TrainingModel {
     };
   }
 
-  /** Replaces the weights; with `optimizer` also moments and step, else these start anew. Nothing changes on error. */
+  /** Replaces the weights; with `optimizer` also moments and step, which otherwise start from zero. Nothing changes on error. */
   loadState(state: ModelState, optimizer: boolean): void {
     if (state.baseModel !== this.layout.shape.name) {
       throw new EngineUserError(`checkpoint is of ${state.baseModel}, this model of ${this.layout.shape.name}`);
