@@ -12,8 +12,7 @@ import { createWriter } from './local-corpus.mjs';
 
 const built = (name) => import(new URL(`../dist/local/engine/${name}.js`, import.meta.url).href);
 const { adamStep, createAdamState, resolveAdam } = await built('training/adamw');
-const { loadBaseModel, randomBaseWeights } = await built('model/baseModel');
-const { transpose } = await built('numeric/elementwise');
+const { loadBaseModel, packLinear, randomBaseWeights } = await built('model/baseModel');
 const { Heap } = await built('numeric/heap');
 const { createRandom } = await built('numeric/random');
 const { decodeSafetensors, encodeSafetensors } = await built('files/safetensors');
@@ -123,9 +122,7 @@ for (let step = 0; step < steps; step++) {
   const adam = resolveAdam({ learningRate, beta1: 0.9, beta2: 0.98, eps: 1e-8, weightDecay: 0.02, gradClipNorm: 1 });
   adamStep(weights, flat, state, adam);
   for (const slot of slots) heap.floats.set(weights.subarray(slot.at, slot.at + slot.count), slot.heap);
-  for (const { weight, transposed, inputs, outputs } of base.linears) {
-    transpose(heap.floats, weight, outputs, inputs, inputs, transposed, outputs);
-  }
+  for (const linear of base.linears) packLinear(heap, linear);
   if (step % 250 === 0)
     console.log(
       `step ${step}  loss ${loss.toFixed(3)}  ${seen.toFixed(0)} weighted tokens  ${(elapsed * 60).toFixed(0)} s`,
@@ -141,9 +138,7 @@ writeFileSync(path, file);
 // What users get is rounded: measure that.
 const rounded = decodeSafetensors(file).tensors;
 for (const slot of slots) heap.floats.set(rounded[slot.name].data, slot.heap);
-for (const { weight, transposed, inputs, outputs } of base.linears) {
-  transpose(heap.floats, weight, outputs, inputs, inputs, transposed, outputs);
-}
+for (const linear of base.linears) packLinear(heap, linear);
 console.log(
   `${state.step} steps, ${seen.toFixed(0)} weighted tokens; held out ${run(heldOut, false).loss.toFixed(3)} nats a token; ${file.length} bytes`,
 );

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Heap } from '../../../src/local/engine/numeric/heap.js';
+import { packPanels, panelFloats } from '../../../src/local/engine/numeric/kernels.js';
 import { createRandom } from '../../../src/local/engine/numeric/random.js';
 
 const random = createRandom(3);
@@ -36,6 +37,30 @@ describe('gemm', () => {
     const plain = result();
     heap.kernels.gemm(m, n, k, atT, 1, m, atB, n, atC, n, false);
     expect(result()).toStrictEqual(plain);
+  });
+
+  it.each([
+    [1, 4, 3],
+    [1, 264, 64],
+    [5, 20, 33],
+    [9, 96, 96],
+    [64, 160, 64],
+  ])('gives the same bits for a matrix in panels: %i × %i over %i', (m, n, k) => {
+    const heap = new Heap();
+    const b = noise(k * n);
+    const [atA, atB, plain, panelled] = [heap.store(noise(m * k)), heap.store(b), heap.alloc(m * n), heap.alloc(m * n)];
+    const [panels, fromTransposed] = [heap.alloc(panelFloats(k, n)), heap.alloc(panelFloats(k, n))];
+    const transposed = heap.store(Float32Array.from({ length: k * n }, (_, i) => b[(i % k) * n + Math.floor(i / k)]!));
+    packPanels(heap.floats, atB, k, n, n, 1, panels);
+    packPanels(heap.floats, transposed, k, n, 1, k, fromTransposed);
+    for (const [from, accumulate] of [
+      [panels, false],
+      [fromTransposed, true],
+    ] as const) {
+      heap.kernels.gemm(m, n, k, atA, k, 1, atB, n, plain, n, accumulate);
+      heap.kernels.gemmPanels(m, n, k, atA, k, from, panelled, n, accumulate);
+      expect(heap.floats.slice(panelled, panelled + m * n)).toStrictEqual(heap.floats.slice(plain, plain + m * n));
+    }
   });
 
   it('gives a row the same bits whatever rows are beside it', () => {

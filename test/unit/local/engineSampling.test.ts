@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { chooseToken, type Choice } from '../../../src/local/engine/sampling/chooseToken.js';
+import { chooseToken, largest, type Choice } from '../../../src/local/engine/sampling/chooseToken.js';
 import type { EngineCore } from '../../../src/local/engine/thread/core.js';
 import { EngineCancelledError, EngineUserError } from '../../../src/local/engine/errors.js';
 import { createRandom } from '../../../src/local/engine/numeric/random.js';
@@ -289,5 +289,39 @@ describe('cancel', () => {
       expect((await beside).sequences[0]!.tokens.length).toBe(12);
     }
     expect(core.heap.bytes).toBe(before);
+  });
+});
+
+describe('largest', () => {
+  it('gives what sorting all of them would, ties by id, for every k', () => {
+    const random = createRandom(4);
+    for (let round = 0; round < 60; round++) {
+      const size = Math.floor(random.uniform() * 40);
+      // Few different values, so that many are equal.
+      const values = Float32Array.from({ length: size }, () => Math.floor(random.uniform() * 8) - 4);
+      const sorted = Array.from(values, (_, id) => id).sort((a, b) => values[b]! - values[a]! || a - b);
+      for (let k = 0; k <= size + 1; k++) expect([...largest(values, k)]).toEqual(sorted.slice(0, k));
+    }
+  });
+
+  it('leaves the draw within top-k and top-p as it was when all of it was sorted', () => {
+    const random = createRandom(9);
+    for (let round = 0; round < 200; round++) {
+      const logits = Float32Array.from({ length: 264 }, () => 3 * random.normal());
+      const choice = { temperature: 0.9, topK: round % 3 === 0 ? 7 : -1, topP: 0.2 + 0.75 * random.uniform() };
+      const weights = Array.from(logits, (logit) => Math.exp((logit - Math.max(...logits)) / choice.temperature));
+      const order = weights.map((_, id) => id).sort((a, b) => weights[b]! - weights[a]! || a - b);
+      const candidates = order.slice(0, choice.topK > 0 ? choice.topK : 264);
+      const sum = candidates.reduce((total, id) => total + weights[id]!, 0);
+      let total = 0;
+      const kept = candidates.filter((id) => {
+        if (total > 0 && total >= choice.topP * sum) return false;
+        total += weights[id]!;
+        return true;
+      });
+      let left = createRandom(round).uniform() * total;
+      const expected = kept.sort((a, b) => a - b).find((id) => (left -= weights[id]!) < 0);
+      expect(chooseToken(logits, choice, createRandom(round))).toBe(expected);
+    }
   });
 });

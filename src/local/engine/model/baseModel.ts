@@ -1,13 +1,18 @@
-import { ropeTable, transpose, type RopeTable } from '../numeric/elementwise.js';
+import { ropeTable, type RopeTable } from '../numeric/elementwise.js';
 import type { Heap } from '../numeric/heap.js';
+import { packPanels, panelFloats } from '../numeric/kernels.js';
 import { createRandom } from '../numeric/random.js';
 import { baseTensors, linearShapes, type LinearShape, type ModelShape } from './shapes.js';
 import type { NamedTensor } from '../types.js';
 
-/** A frozen matrix in the heap, both ways round: rows of outputs for the backward pass, transposed for the forward. */
+/** A frozen matrix in the heap: as it is, and in panels for the products of both passes. */
 export interface BaseLinear extends LinearShape {
+  /** Rows of outputs. */
   readonly weight: number;
-  readonly transposed: number;
+  /** Wᵀ in panels, for the forward pass. */
+  readonly forward: number;
+  /** W in panels, for the backward pass. */
+  readonly backward: number;
 }
 
 /** A base model resident in the heap. */
@@ -54,12 +59,20 @@ export function loadBaseModel(
     ],
     linears: linearShapes(shape).map((linear) => {
       const weight = at(`${linear.name}.weight`);
-      const transposed = heap.alloc(linear.inputs * linear.outputs);
-      transpose(heap.floats, weight, linear.outputs, linear.inputs, linear.inputs, transposed, linear.outputs);
-      return { ...linear, weight, transposed };
+      const forward = heap.alloc(panelFloats(linear.inputs, linear.outputs));
+      const backward = heap.alloc(panelFloats(linear.outputs, linear.inputs));
+      const packed = { ...linear, weight, forward, backward };
+      packLinear(heap, packed);
+      return packed;
     }),
     rope: ropeTable(shape.context, shape.width / shape.heads),
   };
+}
+
+/** Makes the panels from the weight, which only pretraining changes. */
+export function packLinear({ floats }: Heap, { weight, forward, backward, inputs, outputs }: BaseLinear): void {
+  packPanels(floats, weight, inputs, outputs, 1, inputs, forward);
+  packPanels(floats, weight, outputs, inputs, inputs, 1, backward);
 }
 
 /** Fresh weights: what pretraining starts from, and tests use. */

@@ -16,8 +16,8 @@ export function linearForward(
   out: number,
   accumulate: boolean,
 ): number {
-  const { inputs, outputs, transposed } = base.linears[index]!;
-  heap.kernels.gemm(rows, outputs, inputs, x, inputs, 1, transposed, outputs, out, outputs, accumulate);
+  const { inputs, outputs, forward } = base.linears[index]!;
+  heap.kernels.gemmPanels(rows, outputs, inputs, x, inputs, forward, out, outputs, accumulate);
   const factors = adapter?.get(index);
   if (adapter === undefined || factors === undefined) return -1;
   const { rank } = adapter;
@@ -41,8 +41,8 @@ export function linearBackward(
   dx: number,
   accumulate: boolean,
 ): void {
-  const { inputs, outputs, weight } = base.linears[index]!;
-  heap.kernels.gemm(rows, inputs, outputs, dOut, outputs, 1, weight, inputs, dx, inputs, accumulate);
+  const { inputs, outputs, backward } = base.linears[index]!;
+  heap.kernels.gemmPanels(rows, inputs, outputs, dOut, outputs, backward, dx, inputs, accumulate);
   if (gradients !== undefined) {
     heap.kernels.gemm(outputs, inputs, rows, dOut, 1, outputs, x, inputs, gradients.linears[index]!, inputs, true);
   }

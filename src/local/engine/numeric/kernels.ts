@@ -19,6 +19,18 @@ export interface Kernels {
     cRow: number,
     accumulate: boolean,
   ) => void;
+  /** As `gemm` for a B in panels, as {@link packPanels} makes them: the same sums in the same order, from memory read in a row. */
+  readonly gemmPanels: (
+    m: number,
+    n: number,
+    k: number,
+    a: number,
+    aRow: number,
+    panels: number,
+    c: number,
+    cRow: number,
+    accumulate: boolean,
+  ) => void;
   /** out = silu(gate) · up. */
   readonly swiglu: (gate: number, up: number, out: number, count: number) => void;
   /** Replaces gate and up by their gradients. */
@@ -31,14 +43,41 @@ export interface Kernels {
   readonly scaledExponential: (row: number, count: number, shift: number, factor: number) => void;
 }
 
-type Exports = { readonly [K in keyof Kernels]: (...args: number[]) => void };
+/** Columns of a panel: what the product reads at once. */
+const PANEL = 8;
+
+/** Floats that {@link packPanels} writes: the last panel is as wide as the others. */
+export const panelFloats = (rows: number, columns: number): number => rows * PANEL * Math.ceil(columns / PANEL);
+
+/**
+ * Copies a matrix [rows, columns] into panels of eight columns, each with all its rows one after the other; an element is at
+ * `from + row · rowStride + column · columnStride`.
+ */
+export function packPanels(
+  f: Float32Array,
+  from: number,
+  rows: number,
+  columns: number,
+  rowStride: number,
+  columnStride: number,
+  to: number,
+): void {
+  for (let column = 0; column < columns; column++) {
+    const panel = to + Math.floor(column / PANEL) * PANEL * rows + (column % PANEL);
+    for (let row = 0; row < rows; row++) f[panel + row * PANEL] = f[from + row * rowStride + column * columnStride]!;
+  }
+}
+
+type Exports = { readonly [K in Exclude<keyof Kernels, 'gemmPanels'>]: (...args: number[]) => void };
 
 /** Assembles the kernels over a memory. */
 export function createKernels(memory: WasmMemory): Kernels {
   const raw = instantiate(assemble([gemm, ...exponentials]), memory) as unknown as Exports;
   return {
     gemm: (m, n, k, a, aRow, aColumn, b, bRow, c, cRow, accumulate) =>
-      raw.gemm(m, n, k, 4 * a, 4 * aRow, 4 * aColumn, 4 * b, 4 * bRow, 4 * c, 4 * cRow, accumulate ? 1 : 0),
+      raw.gemm(m, n, k, 4 * a, 4 * aRow, 4 * aColumn, 4 * b, 4 * bRow, 4, 4 * c, 4 * cRow, accumulate ? 1 : 0),
+    gemmPanels: (m, n, k, a, aRow, panels, c, cRow, accumulate) =>
+      raw.gemm(m, n, k, 4 * a, 4 * aRow, 4, 4 * panels, 4 * PANEL, 4 * k, 4 * c, 4 * cRow, accumulate ? 1 : 0),
     swiglu: (gate, up, out, count) => raw.swiglu(4 * gate, 4 * up, 4 * out, count),
     swigluBackward: (gate, up, dOut, count) => raw.swigluBackward(4 * gate, 4 * up, 4 * dOut, count),
     softmax: (row, count, scale) => raw.softmax(4 * row, count, scale),

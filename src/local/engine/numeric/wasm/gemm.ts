@@ -1,9 +1,11 @@
 import { op, type Code, type WasmFunction } from './assembler.js';
 
-const [M, N, K, A, A_ROW, A_COLUMN, B, B_ROW, C, C_ROW, ACCUMULATE] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10] as const;
-const PARAMETERS = 11;
+const [M, N, K, A, A_ROW, A_COLUMN, B, B_ROW, B_COLUMN, C, C_ROW, ACCUMULATE] = [
+  0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
+] as const;
+const PARAMETERS = 12;
 /** i32 locals after the parameters. */
-const [I, J, STEP, B_AT, C_AT, A_AT] = [11, 12, 13, 14, 15, 16] as const;
+const [I, J, STEP, B_AT, C_AT, A_AT] = [12, 13, 14, 15, 16, 17] as const;
 const MAX_ROWS = 4;
 const MAX_ACCUMULATORS = 8;
 const INTEGERS = 5 + MAX_ROWS;
@@ -29,7 +31,7 @@ function block(rows: number, vectors: number): Code {
   code.push(
     ...op.get(B),
     ...op.get(J),
-    ...op.i32(4),
+    ...op.get(B_COLUMN),
     ...op.mul,
     ...op.add,
     ...op.set(B_AT),
@@ -94,9 +96,10 @@ const strip = (vectors: number): Code => [
 ];
 
 /**
- * `gemm(m, n, k, a, aRow, aColumn, b, bRow, c, cRow, accumulate)`: C = A·B, or C += A·B. Pointers and strides are in
- * bytes; n must be a multiple of 4; B and C are contiguous along their columns. A may be transposed by swapping its
- * strides, since its elements are read one at a time.
+ * `gemm(m, n, k, a, aRow, aColumn, b, bRow, bColumn, c, cRow, accumulate)`: C = A·B, or C += A·B. Pointers and strides are in
+ * bytes; n must be a multiple of 4; C is contiguous along its columns. A may be transposed by swapping its strides, since its
+ * elements are read one at a time. B is read eight columns at a time, from `b + j · bColumn` for the columns from j on: 4 where its
+ * rows lie one after the other, or 4·k where it is cut into panels of eight columns, each with all its rows.
  */
 export const gemm: WasmFunction = {
   name: 'gemm',
