@@ -68,11 +68,16 @@ export {
 } from './wire/tensor.js';
 export { parseTinkerPath, type CheckpointType, type TinkerPath } from './wire/tinkerPath.js';
 export type {
+  ClipConfig,
+  CustomConfig,
+  DroConfig,
   ForwardBackwardOutput,
   GetInfoResponse,
   LoraConfig,
   LossFnConfig,
+  LossFnConfigs,
   LossFnType,
   OptimStepResponse,
+  PpoConfig,
 } from './wire/training.js';
 export type { LoadWeightsResponse, WeightsInfoResponse } from './wire/weights.js';

@@ -11,6 +11,7 @@ import {
   SampleResponseJson,
   type SampleResponse,
 } from '../wire/sampling.js';
+import type { RendererName } from '../chat/renderers/registry.js';
 import type { Renderer } from '../chat/renderers/Renderer.js';
 import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
 import { Budget } from './connection/Budget.js';
@@ -201,7 +202,7 @@ export class SamplingClient {
   }
 
   /** The renderer recommended for this model, or another one by name, over its tokenizer. */
-  getRenderer(name?: string, options: CallOptions = {}): TinkerFuture<Renderer> {
+  getRenderer(name?: RendererName, options: CallOptions = {}): TinkerFuture<Renderer> {
     const renderer = (): Observable<Renderer> =>
       this.#baseModel().pipe(concatMap((model) => rendererOf(model, undefined, name)));
     return this.#lifecycle.start(renderer, undefined, options);

@@ -43,12 +43,13 @@ import {
 } from './training/TrainingModels.js';
 
 export interface ServiceClientOptions extends ConnectOptions {
-  /** Default `TINKER_PROJECT_ID`. */
+  /** The project that sessions, runs and checkpoints belong to. Default `TINKER_PROJECT_ID`. */
   readonly projectId?: string;
-  /** A name for the session, for people. */
+  /** A name for the session, for people. Default: none. */
   readonly displayName?: string;
+  /** Kept with the session, for people and searches. Default: none. */
   readonly userMetadata?: Readonly<Record<string, string>>;
-  /** Default: the comma list in `TINKER_TAGS`. */
+  /** Labels of the session. Default: the comma list in `TINKER_TAGS`. */
   readonly tags?: readonly string[];
   /** Whether to tell the service about failures and waits. Default true, unless `TINKER_TELEMETRY=0`. */
   readonly telemetry?: boolean;
@@ -57,6 +58,7 @@ export interface ServiceClientOptions extends ConnectOptions {
 export interface CloseOptions {
   /** How the session ended. Default `success`. */
   readonly status?: FinishStatus;
+  /** More about how it ended, for people. Default: none. */
   readonly detail?: string;
   /**
    * Milliseconds to wait for the next pending call to finish. When none does, the rest fails with a ClosedError. Default

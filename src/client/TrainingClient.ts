@@ -1,5 +1,6 @@
 import type * as t from 'io-ts';
 import { concatMap, map, type Observable } from 'rxjs';
+import type { RendererName } from '../chat/renderers/registry.js';
 import type { Renderer } from '../chat/renderers/Renderer.js';
 import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
 import type { Datum } from '../wire/datum.js';
@@ -14,6 +15,7 @@ import {
   OptimStepResponse,
   type ForwardBackwardOutput,
   type LossFnConfig,
+  type LossFnConfigs,
   type LossFnType,
 } from '../wire/training.js';
 import {
@@ -45,12 +47,15 @@ import type { OpenSession } from './session/Session.js';
 import type { FutureProgress, TinkerFuture } from './TinkerFuture.js';
 import { checkLoss, checkName, chosenOptimizer, prepareData } from './training/trainingInput.js';
 
-export interface LossOptions extends CallOptions {
-  readonly lossFnConfig?: LossFnConfig;
+/** Options of a pass; which config there is depends on the loss. */
+export interface LossOptions<L extends LossFnType = LossFnType> extends CallOptions {
+  /** What the loss takes besides the data, such as `clip_low_threshold`. Default: the service's own values. */
+  readonly lossFnConfig?: LossFnConfigs[L];
 }
 export interface SaveOptions extends CallOptions {
   /** Seconds until the checkpoint expires, from an hour to ten years. Default: never. */
   readonly ttlSeconds?: number;
+  /** Kept with the checkpoint, for people and searches. Default: none. */
   readonly userMetadata?: Readonly<Record<string, string>>;
 }
 export interface SaveStateOptions extends SaveOptions {
@@ -58,6 +63,7 @@ export interface SaveStateOptions extends SaveOptions {
   readonly overwrite?: boolean;
 }
 export interface SaveExternalOptions extends CallOptions {
+  /** Seconds until the checkpoint expires, from an hour to ten years. Default: never. */
   readonly ttlSeconds?: number;
   /** At most ten age recipients; every exported file is then encrypted to them. */
   readonly ageEncryptionRecipients?: readonly string[];
@@ -95,10 +101,10 @@ export class TrainingClient {
   }
 
   /** The loss and the logprobs of the data, without gradients. */
-  forward(
+  forward<L extends LossFnType | TracedLoss>(
     data: readonly Datum[],
-    lossFn: LossFnType | TracedLoss,
-    options: LossOptions = {},
+    lossFn: L,
+    options: LossOptions<Extract<L, LossFnType>> = {},
   ): TinkerFuture<ForwardBackwardOutput> {
     return isTracedLoss(lossFn)
       ? this.#traced('Forward', data, lossFn, options)
@@ -106,10 +112,10 @@ export class TrainingClient {
   }
 
   /** The loss and the logprobs of the data; gradients are added to those since the last `optimStep`. */
-  forwardBackward(
+  forwardBackward<L extends LossFnType>(
     data: readonly Datum[],
-    lossFn: LossFnType,
-    options: LossOptions = {},
+    lossFn: L,
+    options: LossOptions<L> = {},
   ): TinkerFuture<ForwardBackwardOutput> {
     return this.#pass('ForwardBackward', data, lossFn, options);
   }
@@ -260,7 +266,7 @@ export class TrainingClient {
   }
 
   /** The renderer recommended for this model, or another one by name, over its tokenizer. */
-  getRenderer(name?: string, options: CallOptions = {}): TinkerFuture<Renderer> {
+  getRenderer(name?: RendererName, options: CallOptions = {}): TinkerFuture<Renderer> {
     const renderer = (): Observable<Renderer> =>
       this.#info().pipe(concatMap((info) => rendererOf(modelName(info), info.modelData.tokenizerId, name)));
     return this.#lifecycle.start(renderer, undefined, options);
@@ -311,8 +317,8 @@ export class TrainingClient {
   ): TinkerFuture<ForwardBackwardOutput> {
     const work = (progress: FutureProgress): Observable<ForwardBackwardOutput> => {
       const prepared = prepareData(data);
-      checkLoss(lossFn, options.lossFnConfig);
-      const lossFnConfig = options.lossFnConfig && { ...options.lossFnConfig };
+      const lossFnConfig = options.lossFnConfig && ({ ...options.lossFnConfig } as LossFnConfig);
+      checkLoss(lossFn, lossFnConfig);
       const forwardOnly = requestType === 'Forward';
       return this.#turns.pass(withoutUndefined({ forwardOnly, data: prepared, lossFn, lossFnConfig }), progress);
     };

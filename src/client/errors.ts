@@ -1,7 +1,7 @@
 import type { RequestErrorCategory } from '../wire/futures.js';
-import { TinkerError, type TinkerErrorOptions } from '../wire/tinkerError.js';
+import { TinkerError, type TinkerErrorCode, type TinkerErrorOptions } from '../wire/tinkerError.js';
 
-export { isTinkerError, TinkerError, ValidationError } from '../wire/tinkerError.js';
+export { isTinkerError, TinkerError, ValidationError, type TinkerErrorCode } from '../wire/tinkerError.js';
 export { CredentialError } from '../transport/auth.js';
 
 export interface APIStatusErrorOptions extends TinkerErrorOptions {
@@ -13,7 +13,7 @@ export interface APIStatusErrorOptions extends TinkerErrorOptions {
 
 /** The service answered with a status that is no success. */
 export class APIStatusError extends TinkerError {
-  readonly code: string = 'status';
+  readonly code: TinkerErrorCode = 'status';
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;
@@ -64,7 +64,7 @@ export class UnsupportedVersionError extends APIStatusError {
 
 /** No answer came: the connection failed or broke. */
 export class APIConnectionError extends TinkerError {
-  readonly code: string = 'connection';
+  readonly code: TinkerErrorCode = 'connection';
 }
 /** No answer came in time. */
 export class APITimeoutError extends APIConnectionError {

@@ -1,8 +1,8 @@
-import { TinkerError, type TinkerErrorOptions } from '../wire/tinkerError.js';
+import { TinkerError, type TinkerErrorCode, type TinkerErrorOptions } from '../wire/tinkerError.js';
 
 /** A file or stream that cannot be read; the message names it, `cause` is what the system said. */
 export class SourceError extends TinkerError {
-  readonly code: string = 'source';
+  readonly code: TinkerErrorCode = 'source';
   readonly file: string;
 
   constructor(file: string, reason: string, options: TinkerErrorOptions = {}) {

@@ -60,6 +60,41 @@ export class ModelInput {
   }
 }
 
+/** The same input with arrays of its own. */
+export const copyInput = ({ chunks }: ModelInput): ModelInput => new ModelInput(chunks.map(copyChunk));
+
+function copyChunk(chunk: ModelInputChunk): ModelInputChunk {
+  switch (chunk.type) {
+    case 'encoded_text':
+      return { ...chunk, tokens: chunk.tokens.slice() };
+    case 'image':
+      return { ...chunk, data: chunk.data.slice() };
+    case 'dmel':
+      return { ...chunk, dmel: chunk.dmel.slice() };
+    default:
+      return { ...chunk };
+  }
+}
+
+/** Whether a copy still holds what the input it was made of holds. */
+export const sameInput = (copy: ModelInput, { chunks }: ModelInput): boolean =>
+  copy.chunks.length === chunks.length && chunks.every((chunk, index) => sameChunk(chunk, copy.chunks[index]!));
+
+function sameChunk(one: ModelInputChunk, other: ModelInputChunk): boolean {
+  for (const key of Object.keys(one) as (keyof ModelInputChunk)[]) {
+    const [a, b] = [one[key], other[key]] as unknown[];
+    if (a !== b && !(ArrayBuffer.isView(a) && ArrayBuffer.isView(b) && sameArray(a as Int32Array, b as Int32Array)))
+      return false;
+  }
+  return true;
+}
+
+function sameArray(one: ArrayLike<number>, other: ArrayLike<number>): boolean {
+  if (one.length !== other.length) return false;
+  for (let index = 0; index < one.length; index++) if (one[index] !== other[index]) return false;
+  return true;
+}
+
 function checkTokens(tokens: ArrayLike<number>, where = ''): void {
   const bad = firstBadToken(tokens);
   if (bad < 0) return;

@@ -11,7 +11,26 @@ export const AdamParams = request('AdamParams', {
   weight_decay: withDefault(NonNegative, 0),
   grad_clip_norm: withDefault(NonNegative, 0),
 });
-export type AdamParams = Partial<t.TypeOf<typeof AdamParams>>;
+/**
+ * One step of Adam with decoupled weight decay.
+ *
+ * Mind the defaults: they are the Tinker API's, and two of them are not those of PyTorch or of most papers. `beta2` is 0.95
+ * (there 0.999) and `eps` is 1e-12 (there 1e-8).
+ */
+export interface AdamParams {
+  /** How far a step goes: a number ≥ 0. Default 1e-4. */
+  readonly learningRate?: number;
+  /** Decay of the running mean of the gradients, from 0 to below 1. Default 0.9. */
+  readonly beta1?: number;
+  /** Decay of the running mean of their squares, from 0 to below 1. Default 0.95, and not PyTorch's 0.999. */
+  readonly beta2?: number;
+  /** Added to the denominator: a number > 0. Default 1e-12, and not PyTorch's 1e-8. */
+  readonly eps?: number;
+  /** Decoupled weight decay, as in AdamW: a number ≥ 0. Default 0: none. */
+  readonly weightDecay?: number;
+  /** The largest norm of the whole gradient; a larger one is scaled down to it. A number ≥ 0. Default 0: no clipping. */
+  readonly gradClipNorm?: number;
+}
 
 /** One step of the dimuon family; the model must have been created with it. */
 export const DimuonParams = request('DimuonParams', {
@@ -20,10 +39,14 @@ export const DimuonParams = request('DimuonParams', {
   grad_clip_norm: withDefault(Finite, 0),
   beta1: withDefault(Fraction, 0.9),
 });
+/** One step of the dimuon family; the model must have been created with it. */
 export type DimuonParams = {
   readonly type: 'dimuon';
+  /** How far a step goes: a number ≥ 0. No default. */
   readonly learningRate: number;
+  /** The largest norm of the whole gradient. Default 0: no clipping. */
   readonly gradClipNorm?: number;
+  /** Decay of the momentum, from 0 to below 1. Default 0.9. */
   readonly beta1?: number;
 };
 
@@ -43,12 +66,20 @@ export const OtherOptimizer: t.Type<OtherOptimizer> = new t.Type<OtherOptimizer>
 );
 
 export const AdamOptimizerConfig = request('AdamOptimizerConfig', { type: t.literal('adamw') });
-export type AdamOptimizerConfig = t.TypeOf<typeof AdamOptimizerConfig>;
+/** AdamW, which every model has by default. */
+export type AdamOptimizerConfig = {
+  readonly type: 'adamw';
+};
 export const DimuonOptimizerConfig = request('DimuonOptimizerConfig', {
   type: t.literal('dimuon'),
   version: withDefault(t.literal(1), 1),
 });
-export type DimuonOptimizerConfig = { readonly type: 'dimuon'; readonly version?: 1 };
+/** Dimuon, in place of AdamW. */
+export type DimuonOptimizerConfig = {
+  readonly type: 'dimuon';
+  /** Default 1, the only one so far. */
+  readonly version?: 1;
+};
 
 /** The optimizer family of a model, fixed when the model is created. */
 export const OptimizerConfig = t.union([AdamOptimizerConfig, DimuonOptimizerConfig, OtherOptimizer], 'OptimizerConfig');

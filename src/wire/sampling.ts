@@ -27,14 +27,15 @@ export const SamplingParams = request('SamplingParams', {
 export interface SamplingParams {
   /** Most tokens to sample. Default: as many as the context has room for. */
   readonly maxTokens?: number | undefined;
+  /** For the same tokens again, where the service can. Default: none. */
   readonly seed?: number | undefined;
   /** Strings or token ids that end a sample. Absent: the model's own end token; `[]`: nothing. */
   readonly stop?: readonly string[] | readonly number[] | string | undefined;
-  /** 0 is greedy. Default 1. */
+  /** How much chance there is: 0 is greedy, a number ≥ 0. Default 1. */
   readonly temperature?: number | undefined;
-  /** Default −1: all tokens. */
+  /** Sample among the k most likely tokens only. Default −1: all tokens. */
   readonly topK?: number | undefined;
-  /** Default 1. */
+  /** Sample among the likeliest tokens that together have this probability. Default 1: all tokens. */
   readonly topP?: number | undefined;
 }
 

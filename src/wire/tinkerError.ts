@@ -10,9 +10,40 @@ export interface TinkerErrorOptions {
   readonly cause?: unknown;
 }
 
+/** The codes of this library's errors: stable words, the same across releases. docs/errors.md says when each occurs. */
+export type TinkerErrorCode =
+  | 'authentication'
+  | 'bad_request'
+  | 'bad_row'
+  | 'billing'
+  | 'cancelled'
+  | 'closed'
+  | 'conflict'
+  | 'connection'
+  | 'credential'
+  | 'custom_loss'
+  | 'event_stream'
+  | 'gone'
+  | 'invalid_input'
+  | 'invalid_response'
+  | 'missing_request'
+  | 'not_found'
+  | 'permission_denied'
+  | 'rate_limit'
+  | 'renderer'
+  | 'request_failed'
+  | 'server'
+  | 'source'
+  | 'status'
+  | 'stuck'
+  | 'timeout'
+  | 'tokenizer'
+  | 'unprocessable'
+  | 'unsupported_version';
+
 /** Every failure of this library. The set of subclasses is closed; `code` is stable and the same across releases. */
 export abstract class TinkerError extends Error {
-  abstract readonly code: string;
+  abstract readonly code: TinkerErrorCode;
   readonly retryable: boolean;
   readonly requestId?: string;
   /** How long the server asked to wait before the next try, in milliseconds: at most a minute; absent where it did not say. */

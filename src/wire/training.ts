@@ -22,7 +22,55 @@ export const LossFnType = t.keyof(
   LOSS_FNS.map((name) => `'${name}'`).join(' | '),
 );
 export const LossFnConfig = t.record(t.string, t.union([Finite, t.string]), 'numbers or strings by name');
-export type LossFnConfig = Readonly<Record<string, number | string>>;
+
+/** Bounds of the ratio between the new and the old probability of a token. */
+export interface ClipConfig {
+  /** The smallest ratio that still counts: 0.8 means 20 % less likely. Default 0.8. */
+  readonly clip_low_threshold?: number;
+  /** The largest ratio that still counts: 1.2 means 20 % more likely. Default 1.2. */
+  readonly clip_high_threshold?: number;
+}
+/** What `ppo` takes. */
+export interface PpoConfig extends ClipConfig {
+  /** SkyRL's bound for changes of the value; other services refuse it. Default: the server's. */
+  readonly value_clip?: number;
+}
+/** What `dro` takes. */
+export interface DroConfig {
+  /** Weight of the quadratic penalty on the change of the logprobs. Default: the server's. */
+  readonly beta?: number;
+}
+/** What `custom` takes; `forwardBackwardCustom` fills it in. */
+export interface CustomConfig {
+  /** The id of an uploaded loss. */
+  readonly loss_id: string;
+}
+/** The config of each loss. Keys are the protocol's own. */
+export interface LossFnConfigs {
+  readonly cross_entropy: Readonly<Record<string, never>>;
+  readonly importance_sampling: Readonly<Record<string, never>>;
+  readonly ppo: PpoConfig;
+  readonly cispo: ClipConfig;
+  readonly gspo: ClipConfig;
+  readonly dro: DroConfig;
+  /** No public source says what it takes: anything is sent as it is. */
+  readonly stable_reinforce: Readonly<Record<string, number | string>>;
+  readonly custom: CustomConfig;
+}
+/** The config of any loss: what the known ones take, by name. A key that the loss does not take is refused. */
+export type LossFnConfig = Readonly<Record<string, number | string>> & PpoConfig & DroConfig & Partial<CustomConfig>;
+
+const CLIP = ['clip_low_threshold', 'clip_high_threshold'] as const;
+/** What the losses take whose config is known; a test compares it with the types. */
+export const LOSS_CONFIG_KEYS = {
+  cross_entropy: [],
+  importance_sampling: [],
+  ppo: [...CLIP, 'value_clip'],
+  cispo: CLIP,
+  gspo: CLIP,
+  dro: ['beta'],
+  custom: ['loss_id'],
+} as const satisfies { readonly [L in LossFnType]?: readonly (keyof LossFnConfigs[L])[] };
 
 export const LoraConfig = request('LoraConfig', {
   rank: PositiveInteger,

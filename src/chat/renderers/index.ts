@@ -36,6 +36,8 @@ export {
   RENDERER_NAMES,
   type RendererFactory,
   type RendererOptions,
+  type BuiltInRendererName,
+  type RendererName,
 } from './registry.js';
 export type {
   GenerationPromptOptions,

@@ -31,7 +31,7 @@ export interface RendererOptions extends ChatTemplateOptions {
 /** Makes a renderer for a tokenizer. */
 export type RendererFactory = (tokenizer: Tokenizer, options: RendererOptions) => Renderer;
 
-const FACTORIES: Readonly<Record<string, RendererFactory>> = {
+const BUILT_IN = {
   role_colon: (tokenizer) => new RoleColonRenderer(tokenizer),
   llama3: (tokenizer) => new Llama3Renderer(tokenizer),
   ...named(Qwen3Renderer, {
@@ -97,23 +97,28 @@ const FACTORIES: Readonly<Record<string, RendererFactory>> = {
     new TmlV0Renderer(tokenizer, 'tml_v0', thinkingEffort === undefined ? {} : { effort: thinkingEffort }),
   chat_template: (tokenizer, options) => new ChatTemplateRenderer(tokenizer, 'chat_template', options),
   tinker_rx_bytes: (tokenizer) => new BytesRenderer(tokenizer),
-};
+} satisfies Readonly<Record<string, RendererFactory>>;
+/** The renderers that are known without registration. */
+export type BuiltInRendererName = keyof typeof BUILT_IN;
+/** A built-in renderer, or one of your own that was registered. */
+export type RendererName = BuiltInRendererName | (string & Record<never, never>);
+const FACTORIES: Readonly<Record<string, RendererFactory>> = BUILT_IN;
 
 /** Factories for the names of one family; what the name says yields only to `stripThinkingFromHistory` and the date. */
-function named<O extends object>(
+function named<O extends object, N extends string>(
   family: new (tokenizer: Tokenizer, name?: string, options?: O) => Renderer,
-  variants: Readonly<Record<string, NoInfer<O>>>,
-): Record<string, RendererFactory> {
+  variants: Readonly<Record<N, NoInfer<O>>>,
+): Record<N, RendererFactory> {
   return Object.fromEntries(
-    Object.entries(variants).map(([name, variant]): [string, RendererFactory] => [
+    Object.entries<O>(variants).map(([name, variant]): [string, RendererFactory] => [
       name,
       (tokenizer, { thinkingEffort: _, ...options }) => new family(tokenizer, name, { ...variant, ...options }),
     ]),
-  );
+  ) as Record<N, RendererFactory>;
 }
 
 /** The names that {@link getRenderer} knows without registration. */
-export const RENDERER_NAMES: readonly string[] = Object.keys(FACTORIES);
+export const RENDERER_NAMES: readonly BuiltInRendererName[] = Object.keys(BUILT_IN) as BuiltInRendererName[];
 
 const registered = new Map<string, RendererFactory>();
 
@@ -142,7 +147,7 @@ export function registeredRenderers(): readonly string[] {
  *
  * @throws RangeError for an unknown name, and for a tokenizer that lacks the family's special tokens
  */
-export function getRenderer(name: string, tokenizer: Tokenizer, options: RendererOptions = {}): Renderer {
+export function getRenderer(name: RendererName, tokenizer: Tokenizer, options: RendererOptions = {}): Renderer {
   const factory = registered.get(name) ?? (Object.hasOwn(FACTORIES, name) ? FACTORIES[name] : undefined);
   if (factory === undefined)
     throw new RangeError(`unknown renderer ${name}; the built-in ones are ${RENDERER_NAMES.join(', ')}`);

@@ -1,5 +1,5 @@
 import { ModelInputChunk } from '../../wire/chunk.js';
-import { ModelInput } from '../../wire/modelInput.js';
+import { copyInput, ModelInput, sameInput } from '../../wire/modelInput.js';
 import { SampleRequestWithoutPrompt, type SamplingParams } from '../../wire/sampling.js';
 import { TensorData, type TensorInput } from '../../wire/tensor.js';
 import { ValidationError } from '../../wire/tinkerError.js';
@@ -8,11 +8,13 @@ import { withoutCallOptions, type CallOptions } from '../CallOptions.js';
 import { prepare } from '../connection/prepare.js';
 
 export interface SampleOptions extends CallOptions {
+  /** What to continue. It is copied: what you change in it later changes nothing. */
   readonly prompt: ModelInput;
-  /** Default 1. */
+  /** How many continuations: an integer ≥ 1. Default 1. */
   readonly numSamples?: number;
+  /** How to sample. Default: temperature 1, all tokens, up to the model's end token. */
   readonly samplingParams?: SamplingParams;
-  /** Default false. */
+  /** Whether every prompt token is scored too. Default false. */
   readonly includePromptLogprobs?: boolean;
   /** The k most likely tokens at every prompt position. Default 0: none. */
   readonly topkPromptLogprobs?: number;
@@ -62,6 +64,7 @@ const MOST_REMEMBERED = 64;
 export class SampleRequests {
   readonly #checked = new Map<string, string>();
   /** A prompt is often sampled many times in a row. Of more than one, a WeakMap would cost more than it saves. */
+  #copied: { readonly prompt: ModelInput; readonly copy: ModelInput } | undefined;
   #written: { readonly prompt: ModelInput; readonly text: string } | undefined;
 
   constructor(
@@ -75,14 +78,21 @@ export class SampleRequests {
     const known = asked === undefined ? undefined : this.#checked.get(asked);
     if (known !== undefined) {
       promptLength(options.prompt);
-      return { prompt: options.prompt, rest: known };
+      return { prompt: this.#copy(options.prompt), rest: known };
     }
     const checked = checkedBody(options, this.samplingSessionId, this.recordStabilityInfo);
     if (asked !== undefined) {
       if (this.#checked.size >= MOST_REMEMBERED) this.#checked.clear();
       this.#checked.set(asked, checked.rest);
     }
-    return checked;
+    return { prompt: this.#copy(checked.prompt), rest: checked.rest };
+  }
+
+  /** The prompt as it is now: it may wait for long, and its arrays are the caller's. */
+  #copy(prompt: ModelInput): ModelInput {
+    if (this.#copied?.prompt !== prompt || !sameInput(this.#copied.copy, prompt))
+      this.#copied = { prompt, copy: copyInput(prompt) };
+    return this.#copied.copy;
   }
 
   /** The JSON of a request under a number. */

@@ -7,7 +7,9 @@ import { SamplingClient, type SamplingClientOptions } from '../SamplingClient.js
 import type { OpenSession } from '../session/Session.js';
 
 export interface SamplerSource {
+  /** A model of the service, as it is. */
   readonly baseModel?: string;
+  /** Saved weights, `tinker://…`, in place of a base model. */
   readonly modelPath?: string;
 }
 

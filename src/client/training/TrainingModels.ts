@@ -14,21 +14,27 @@ import type { FutureProgress } from '../TinkerFuture.js';
 import { TrainingClient } from '../TrainingClient.js';
 
 export interface CreateLoraTrainingClientOptions extends CallOptions {
+  /** One of the service's models, such as `Qwen/Qwen3-8B`; `getServerCapabilities` lists them. */
   readonly baseModel: string;
-  /** Default 32. */
+  /** The rank of the LoRA matrices: an integer ≥ 1. Default 32. */
   readonly rank?: number;
+  /** For the initial weights: an integer ≥ 0. Default: the service's choice, another one each time. */
   readonly seed?: number;
-  /** Default true. At least one of the three must be. */
+  /** Whether the MLP layers are trained. Default true. At least one of the three must be. */
   readonly trainMlp?: boolean;
+  /** Whether the attention layers are trained. Default true. */
   readonly trainAttn?: boolean;
+  /** Whether the unembedding is trained. Default true. */
   readonly trainUnembed?: boolean;
   /** The optimizer family, fixed for the model's life. Default AdamW. */
   readonly optimizer?: OptimizerConfig;
+  /** Kept with the training run, for people and searches. Default: none. */
   readonly userMetadata?: Readonly<Record<string, string>>;
 }
 export interface FromStateOptions extends CallOptions {
   /** Default: the base model the weights were trained on. */
   readonly baseModel?: string;
+  /** Kept with the training run, for people and searches. Default: none. */
   readonly userMetadata?: Readonly<Record<string, string>>;
   /** A token of the owner, to start from weights of somebody else. */
   readonly weightsAccessToken?: string;

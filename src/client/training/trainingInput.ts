@@ -1,7 +1,7 @@
 import { prepareDatum, type Datum, type PreparedDatum } from '../../wire/datum.js';
 import type { AdamParams, OptimizerParams } from '../../wire/optimizer.js';
 import { ValidationError } from '../../wire/tinkerError.js';
-import { LossFnConfig, LossFnType } from '../../wire/training.js';
+import { LOSS_CONFIG_KEYS, LossFnConfig, LossFnType } from '../../wire/training.js';
 
 /** @throws ValidationError naming the datum and the field. */
 export function prepareData(data: readonly Datum[]): PreparedDatum[] {
@@ -15,6 +15,14 @@ export function checkLoss(lossFn: string, config: LossFnConfig | undefined): voi
     throw new ValidationError(`unknown loss ${JSON.stringify(lossFn)}: expected ${LossFnType.name}`);
   if (config !== undefined && !LossFnConfig.is(config))
     throw new ValidationError('lossFnConfig must hold finite numbers or strings');
+  const taken: readonly string[] | undefined = (LOSS_CONFIG_KEYS as Partial<Record<LossFnType, readonly string[]>>)[
+    lossFn
+  ];
+  if (taken === undefined) return;
+  const takes = taken.length === 0 ? `${lossFn} takes none` : `${lossFn} takes ${taken.join(', ')}`;
+  for (const key of Object.keys(config ?? {})) {
+    if (!taken.includes(key)) throw new ValidationError(`lossFnConfig.${key} is unknown: ${takes}`);
+  }
 }
 
 export function checkName(name: string): string {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { LOSS_CONFIG_KEYS } from '../../../src/wire/training.js';
 import { root } from './snippets.js';
 
 const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8');
@@ -44,5 +45,14 @@ describe('tables of the guides', () => {
     const told = inCode('docs/events.md');
     const reports = [...kinds, ...names, ...waits.map((wait) => `tinker-rx.${wait}`)];
     expect(reports.filter((name) => !told.has(name))).toStrictEqual([]);
+  });
+
+  it('docs/training-order.md has every key of every loss’s config, and Adam’s defaults', () => {
+    const told = inCode('docs/training-order.md');
+    const keys = Object.entries(LOSS_CONFIG_KEYS)
+      .filter(([loss]) => loss !== 'custom')
+      .flatMap(([loss, taken]) => [loss, ...taken]);
+    expect(keys.filter((key) => !told.has(key))).toStrictEqual([]);
+    expect(read('docs/training-order.md')).toMatch(/`beta2` is 0\.95.*`eps` is 1e-12/s);
   });
 });
