@@ -1,7 +1,17 @@
-import { from, Observable, type ObservableInput, type ObservedValueOf, type OperatorFunction } from 'rxjs';
-import { currentGate, Gate, withGate } from './gate.js';
-import { Listener, type ListenerCallbacks } from './internal/listener.js';
+import {
+  from,
+  Observable,
+  type ObservableInput,
+  type ObservedValueOf,
+  type OperatorFunction,
+  type Subscription,
+} from 'rxjs';
 import { Queue } from '../client/connection/Queue.js';
+import { Gate, withGate } from './gate.js';
+import { Downstream } from './internal/Downstream.js';
+import { type Heard, listen } from './internal/listen.js';
+import { mayBeFed } from './internal/mayBeFed.js';
+import { WatchedQueue } from './internal/WatchedQueue.js';
 
 export interface ConcatMapAheadOptions {
   /** How many inners may run behind the one whose turn it is: an integer ≥ 0. 0 is `concatMap`. */
@@ -15,7 +25,8 @@ const HELD = 64;
 
 /** An inner from its start to its turn's end. */
 class Turn<R> {
-  held: R[] | undefined;
+  held: Queue<R> | undefined;
+  listener: Subscription | undefined;
   done = false;
   error: { readonly cause: unknown } | undefined;
   constructor(
@@ -39,7 +50,9 @@ class Turn<R> {
  * An error of the source comes out at once, unless `delayError`. A throw of `project` counts as an error of that inner.
  * It completes when the source and all inners have. Unsubscribing stops all of them.
  * It holds what inners that run ahead have emitted (each such inner that knows of gates is paused after 64 values),
- * and queues values that cannot start yet; its {@link Gate} is closed while no more can start.
+ * and queues values that cannot start yet; its {@link Gate} is closed while no more can start. An inner that is fed by
+ * the source itself could then never end: where values are Observables (`window`, `groupBy`), and once an inner is heard
+ * because of the source, the gate stays open.
  *
  * @see mergeMapWeighted for results as they come
  */
@@ -50,24 +63,23 @@ export function concatMapAhead<T, O extends ObservableInput<unknown>>(
   if (!(ahead >= 0)) throw new RangeError(`ahead must be >= 0, got ${ahead}`);
   type R = ObservedValueOf<O>;
   return (source) =>
-    new Observable((subscriber) => {
-      const downstream = currentGate();
+    new Observable<R>((subscriber) => {
       const gate = new Gate();
-      const waiting = new Queue<T>();
+      const waiting = new WatchedQueue<T>('concatMapAhead');
       const turns = new Queue<Turn<R>>();
       let index = 0;
       let ended = false;
       let failed = false;
+      let fed = false;
       let sourceError: { readonly cause: unknown } | undefined;
       let busy = false;
-      let stopWaiting: (() => void) | undefined;
 
-      const hasRoom = () => turns.length <= ahead && !failed && (downstream === undefined || downstream.isOpen);
+      const hasRoom = () => turns.length <= ahead && !failed && downstream.isOpen;
 
-      const inners: ListenerCallbacks<R, Turn<R>> = {
+      const inners: Heard<R, Turn<R>> = {
         next: (value, turn) => {
           if (turn.direct) return subscriber.next(value);
-          (turn.held ??= []).push(value);
+          (turn.held ??= new WatchedQueue('concatMapAhead')).push(value);
           if (turn.held.length >= HELD) turn.gate?.set(false);
         },
         error: (error, turn) => {
@@ -79,17 +91,21 @@ export function concatMapAhead<T, O extends ObservableInput<unknown>>(
           turn.done = true;
           advance();
         },
+        under: (heard) => {
+          if (heard !== gate || fed) return;
+          fed = true;
+          gate.set(true);
+        },
       };
 
       const start = (value: T) => {
         const first = turns.length === 0;
-        const turn = new Turn<R>(first, first ? undefined : new Gate(downstream));
+        const turn = new Turn<R>(first, first ? undefined : new Gate(downstream.gate));
         turns.push(turn);
         try {
           const inner = from(project(value, index++)) as Observable<R>;
-          const listener = new Listener(subscriber, downstream, inners, turn);
-          if (turn.gate === undefined) inner.subscribe(listener);
-          else withGate(turn.gate, () => inner.subscribe(listener));
+          const subscribe = () => listen(inner, downstream, inners, turn);
+          turn.listener = turn.gate === undefined ? subscribe() : withGate(turn.gate, subscribe);
         } catch (error) {
           failed = true;
           turn.error = { cause: error };
@@ -112,20 +128,15 @@ export function concatMapAhead<T, O extends ObservableInput<unknown>>(
           else if (ended) subscriber.complete();
         }
         if (subscriber.closed) return;
-        if (downstream?.isOpen === false && stopWaiting === undefined) {
-          stopWaiting = downstream.onceOpen(() => {
-            stopWaiting = undefined;
-            withGate(downstream, advance);
-          });
-        }
-        gate.set(waiting.length === 0 && hasRoom());
+        downstream.waitIfClosed();
+        gate.set(fed || (waiting.length === 0 && hasRoom()));
       };
 
       /** Whether the first turn is over. */
       const takeTurn = (turn: Turn<R>): boolean => {
         if (!turn.direct) {
           // What the inner emits meanwhile is appended, so that it stays behind.
-          for (let next = 0; next < (turn.held?.length ?? 0); next++) subscriber.next(turn.held![next] as R);
+          while (turn.held !== undefined && turn.held.length > 0) subscriber.next(turn.held.shift());
           turn.held = undefined;
           turn.direct = true;
           turn.gate?.set(true);
@@ -134,38 +145,40 @@ export function concatMapAhead<T, O extends ObservableInput<unknown>>(
         return turn.done;
       };
 
-      subscriber.add(() => {
-        stopWaiting?.();
-        waiting.clear();
-      });
-
-      const outer = new Listener<T>(
-        subscriber,
-        downstream,
-        {
-          next: (value) => {
-            if (busy || turns.length > 0 || waiting.length > 0 || !hasRoom()) waiting.push(value);
-            else {
-              // The short way, for a source and inners that are in step.
-              busy = true;
-              start(value);
-              busy = false;
-            }
-            advance();
-          },
-          error: (error) => {
-            if (!delayError) return subscriber.error(error);
-            sourceError = { cause: error };
-            advance();
-          },
-          complete: () => {
-            ended = true;
-            advance();
-          },
+      const downstream = new Downstream<R>(subscriber, advance);
+      const outer: Heard<T, undefined> = {
+        next: (value) => {
+          fed ||= mayBeFed(value);
+          if (busy || turns.length > 0 || waiting.length > 0 || !hasRoom()) waiting.push(value);
+          else {
+            // The short way, for a source and inners that are in step.
+            busy = true;
+            start(value);
+            busy = false;
+          }
+          advance();
         },
-        undefined,
-      );
+        error: (error) => {
+          if (!delayError) return subscriber.error(error);
+          sourceError = { cause: error };
+          advance();
+        },
+        complete: () => {
+          ended = true;
+          advance();
+        },
+      };
       advance();
-      withGate(gate, () => source.subscribe(outer));
+      withGate(gate, () => listen(source, downstream, outer, undefined));
+      // Behind the source and the inners, which must not go on into nothing; who shares one must.
+      subscriber.add(() => {
+        waiting.clear();
+        gate.set(true);
+        while (turns.length > 0) {
+          const { listener, gate: own } = turns.shift();
+          listener?.unsubscribe();
+          own?.set(true);
+        }
+      });
     });
 }

@@ -13,7 +13,8 @@ export class Gate {
   readonly #parent: Gate | undefined;
   #open = true;
   #resuming = false;
-  #waiting: (() => void)[] | undefined;
+  #openings = 0;
+  #waiting: Waiter[] | undefined;
 
   constructor(parent?: Gate) {
     this.#parent = parent;
@@ -23,42 +24,56 @@ export class Gate {
     return this.#open && (this.#parent === undefined || this.#parent.isOpen);
   }
 
+  /** How often it, or a parent, has opened so far: where that has not changed, an open gate has been open all along. */
+  get openings(): number {
+    return this.#openings + (this.#parent?.openings ?? 0);
+  }
+
   /**
    * Calls `resume` once: now if the gate is open, else when it next opens. Those who wait are served first come,
    * first served, and only while the gate stays open. Returns a function that stops the waiting.
    */
   onceOpen(resume: () => void): () => void {
-    let stop = () => {};
-    if (this.#open) {
-      if (this.#parent === undefined || this.#parent.isOpen) resume();
-      // The gate itself may have closed by the time its parent opens.
-      else stop = this.#parent.onceOpen(() => (stop = this.onceOpen(resume)));
-    } else {
-      this.#waiting ??= [];
-      this.#waiting.push(resume);
-      stop = () => {
-        const place = this.#waiting?.indexOf(resume) ?? -1;
-        if (place >= 0) this.#waiting?.splice(place, 1);
-      };
-    }
-    return () => stop();
+    const waiter: Waiter = { resume, leave: undefined };
+    this.#serve(waiter);
+    return () => waiter.leave?.();
   }
 
   /** Opens or closes the gate. Opening it resumes those who wait, before this call returns. */
   set(open: boolean): void {
+    if (open && !this.#open) this.#openings++;
     this.#open = open;
     if (!open || this.#resuming || this.#waiting === undefined) return;
     this.#resuming = true;
     try {
-      while (this.#open && this.#waiting.length > 0) {
-        const resume = this.#waiting.shift()!;
-        // The parent may be closed: then wait there.
-        this.onceOpen(resume);
-      }
+      while (this.#open && this.#waiting.length > 0) this.#serve(this.#waiting.shift()!);
     } finally {
       this.#resuming = false;
     }
   }
+
+  /** Calls one who waits, or lets it wait: here, or where the parent is closed, there. */
+  #serve(waiter: Waiter): void {
+    if (!this.#open) {
+      const waiting = (this.#waiting ??= []);
+      waiting.push(waiter);
+      waiter.leave = () => {
+        const place = waiting.indexOf(waiter);
+        if (place >= 0) waiting.splice(place, 1);
+      };
+    } else if (this.#parent?.isOpen === false) {
+      // The gate itself may have closed by the time its parent opens.
+      waiter.leave = this.#parent.onceOpen(() => this.#serve(waiter));
+    } else {
+      waiter.leave = undefined;
+      waiter.resume();
+    }
+  }
+}
+
+interface Waiter {
+  readonly resume: () => void;
+  leave: (() => void) | undefined;
 }
 
 /** The gate of the nearest bounded operator downstream, where one is known; read it synchronously, on subscribe. */

@@ -1,3 +1,4 @@
+export { backpressure$, type BackpressureEvent } from './backpressure.js';
 export { batch, type BatchOptions } from './batch.js';
 export { batchByWeight, type BatchByWeightOptions } from './batchByWeight.js';
 export { checkpointEvery, type CheckpointEveryOptions } from './checkpointEvery.js';

@@ -1,8 +1,9 @@
 import { Observable } from 'rxjs';
-import { currentGate, Gate, withGate } from './gate.js';
-import { Listener } from './internal/listener.js';
-import { Queue } from '../client/connection/Queue.js';
+import { Gate, withGate } from './gate.js';
+import { Downstream } from './internal/Downstream.js';
+import { type Heard, listen } from './internal/listen.js';
 import { seededRandom } from './internal/random.js';
+import { WatchedQueue } from './internal/WatchedQueue.js';
 
 export interface Dataset<T> {
   readonly source: Observable<T>;
@@ -22,9 +23,11 @@ export interface InterleaveOptions {
 interface Lane<T> {
   readonly weight: number;
   readonly gate: Gate;
-  readonly ready: Queue<T>;
+  readonly ready: WatchedQueue<T>;
   credit: number;
   ended: boolean;
+  /** Whether another dataset is fed by the same source. */
+  shared: boolean;
 }
 
 /**
@@ -51,18 +54,20 @@ export function interleave<T>(
   if (!(prefetch >= 1)) throw new RangeError(`prefetch must be >= 1, got ${prefetch}`);
   if (seed !== undefined) seededRandom(seed);
   return new Observable((subscriber) => {
-    const downstream = currentGate();
     const draw = seed === undefined ? undefined : seededRandom(seed);
     let chosen: Lane<T> | undefined;
     let busy = false;
-    let stopWaiting: (() => void) | undefined;
-    let lanes = datasets.map(({ weight = 1 }): Lane<T> => ({
+    const everyone = datasets.map(({ weight = 1 }): Lane<T> => ({
       weight,
       gate: new Gate(),
-      ready: new Queue(),
+      ready: new WatchedQueue('interleave'),
       credit: 0,
       ended: false,
+      shared: false,
     }));
+    let lanes: readonly Lane<T>[] = everyone;
+    const settle = ({ gate, ready, shared }: Lane<T>) =>
+      gate.set(subscriber.closed || shared || ready.length < prefetch);
 
     const choose = (): Lane<T> | undefined => {
       const total = lanes.reduce((sum, { weight }) => sum + weight, 0);
@@ -84,11 +89,8 @@ export function interleave<T>(
       if (busy) return;
       busy = true;
       while (!subscriber.closed) {
-        if (downstream?.isOpen === false) {
-          stopWaiting ??= downstream.onceOpen(() => {
-            stopWaiting = undefined;
-            withGate(downstream, advance);
-          });
+        if (!downstream.isOpen) {
+          downstream.waitIfClosed();
           break;
         }
         chosen ??= choose();
@@ -97,7 +99,7 @@ export function interleave<T>(
           const lane = chosen;
           chosen = undefined;
           subscriber.next(lane.ready.shift());
-          lane.gate.set(lane.ready.length < prefetch);
+          settle(lane);
         } else if (chosen.ended) {
           const gone = chosen;
           chosen = undefined;
@@ -107,26 +109,30 @@ export function interleave<T>(
       busy = false;
     };
 
-    subscriber.add(() => stopWaiting?.());
-    lanes.forEach((lane, index) => {
-      const listener = new Listener<T>(
-        subscriber,
-        downstream,
-        {
-          next: (value) => {
-            lane.ready.push(value);
-            advance();
-            if (lane.ready.length >= prefetch) lane.gate.set(false);
-          },
-          complete: () => {
-            lane.ended = true;
-            advance();
-          },
-        },
-        undefined,
-      );
-      withGate(lane.gate, () => datasets[index]!.source.subscribe(listener));
+    const downstream = new Downstream<T>(subscriber, advance);
+    const heard: Heard<T, Lane<T>> = {
+      next: (value, lane) => {
+        lane.ready.push(value);
+        advance();
+        settle(lane);
+      },
+      complete: (lane) => {
+        lane.ended = true;
+        advance();
+      },
+      // Datasets of one shared source: the one that was subscribed first must not stop the others.
+      under: (gate, lane) => {
+        const other = everyone.find((each) => each.gate === gate);
+        if (other === undefined || other === lane || other.shared) return;
+        other.shared = true;
+        other.gate.set(true);
+      },
+    };
+    everyone.forEach((lane, index) => {
+      withGate(lane.gate, () => listen(datasets[index]!.source, downstream, heard, lane));
     });
+    // Behind the sources, which must not go on into nothing; who shares them must.
+    subscriber.add(() => everyone.forEach(({ gate }) => gate.set(true)));
     advance();
   });
 }

@@ -1,6 +1,6 @@
 import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { currentGate } from './gate.js';
-import { Listener } from './internal/listener.js';
+import { listen } from './internal/listen.js';
 
 /**
  * Carries the gate from downstream over a wait: what is subscribed to because of a value finds the gate again.
@@ -20,14 +20,9 @@ import { Listener } from './internal/listener.js';
  */
 export function keepGate<T>(): MonoTypeOperatorFunction<T> {
   return (source) =>
-    new Observable((subscriber) => {
+    new Observable<T>((subscriber) => {
       const gate = currentGate();
-      const listener = new Listener<T>(
-        subscriber,
-        gate,
-        { next: (value) => subscriber.next(value), complete: () => subscriber.complete() },
-        undefined,
-      );
-      return source.subscribe(listener);
+      const heard = { next: (value: T) => subscriber.next(value), complete: () => subscriber.complete() };
+      listen(source, { subscriber, gate }, heard, undefined);
     });
 }

@@ -6,16 +6,19 @@ import {
   type ObservedValueOf,
   type OperatorFunction,
 } from 'rxjs';
-import { currentGate, Gate, withGate } from './gate.js';
-import { Listener, type ListenerCallbacks } from './internal/listener.js';
-import { Queue } from '../client/connection/Queue.js';
+import { Gate, withGate } from './gate.js';
+import { Downstream } from './internal/Downstream.js';
+import { type Heard, listen } from './internal/listen.js';
+import { mayBeFed } from './internal/mayBeFed.js';
+import { WatchedQueue } from './internal/WatchedQueue.js';
 
 export interface MergeMapWeightedOptions<T> {
   /** What a value takes from the budget while its inner runs: a finite number ≥ 0. */
   readonly weight: (value: T, index: number) => number;
   /**
    * How much may be in flight. A stream of budgets changes it while running: a larger one admits more at once, a
-   * smaller one waits until enough has finished, a negative one admits nothing. Nothing is admitted before the first.
+   * smaller one waits until enough has finished, a negative one admits nothing. Nothing is admitted before the first;
+   * a stream that ends without one is an error.
    */
   readonly budget: number | Observable<number>;
   /** How many inners may run at once, whatever they weigh: ≥ 1. Default: no limit. */
@@ -38,7 +41,9 @@ export interface MergeMapWeightedOptions<T> {
  * Errors of the source, of an inner, of the budget, and throws of `project` or `weight` end the stream at once and
  * unsubscribe every inner. It completes when the source and all inners have. Unsubscribing stops all of them.
  * Values that wait are queued without bound, but its {@link Gate} is closed while any waits, so sources that know of
- * gates stop sending; it admits nothing while the gate downstream of it is closed.
+ * gates stop sending; it admits nothing while the gate downstream of it is closed. An inner that is fed by the source
+ * itself could then never end: where values are Observables (`window`, `groupBy`), and once an inner is heard because of
+ * the source, the gate stays open.
  *
  * @see concatMapAhead for results in order
  */
@@ -50,26 +55,30 @@ export function mergeMapWeighted<T, O extends ObservableInput<unknown>>(
   if (!isObservable(budget)) checkBudget(budget);
   return (source) =>
     new Observable((subscriber) => {
-      const downstream = currentGate();
       const gate = new Gate();
-      const waiting = new Queue<T>();
+      const waiting = new WatchedQueue<T>('mergeMapWeighted');
       let limit = isObservable(budget) ? -Infinity : budget;
       let spent = 0;
       let active = 0;
       let index = 0;
       let ended = false;
+      let fed = false;
       let admitting = false;
-      let stopWaiting: (() => void) | undefined;
 
-      const hasRoom = () => active < concurrency && spent <= limit && (downstream === undefined || downstream.isOpen);
+      const hasRoom = () => active < concurrency && spent <= limit && downstream.isOpen;
 
-      const inners: ListenerCallbacks<ObservedValueOf<O>, number> = {
+      const inners: Heard<ObservedValueOf<O>, number> = {
         next: (value) => subscriber.next(value),
         complete: (price) => {
           active--;
           // Sums of fractions drift; an empty house owes nothing.
           spent = active === 0 ? 0 : spent - price;
           admit();
+        },
+        under: (heard) => {
+          if (heard !== gate || fed) return;
+          fed = true;
+          gate.set(true);
         },
       };
 
@@ -78,8 +87,7 @@ export function mergeMapWeighted<T, O extends ObservableInput<unknown>>(
         if (!(price >= 0 && price < Infinity)) throw new RangeError(`weight must be finite and >= 0, got ${price}`);
         active++;
         spent += price;
-        const inner = from(project(value, index++)) as Observable<ObservedValueOf<O>>;
-        inner.subscribe(new Listener(subscriber, downstream, inners, price));
+        listen(from(project(value, index++)) as Observable<ObservedValueOf<O>>, downstream, inners, price);
       };
 
       const admit = () => {
@@ -88,68 +96,41 @@ export function mergeMapWeighted<T, O extends ObservableInput<unknown>>(
         admitting = true;
         while (waiting.length > 0 && hasRoom() && !subscriber.closed) start(waiting.shift());
         admitting = false;
-        settleGate();
-      };
-
-      const settleGate = () => {
         if (ended && active === 0 && waiting.length === 0) subscriber.complete();
         if (subscriber.closed) return;
-        if (downstream?.isOpen === false && stopWaiting === undefined) {
-          stopWaiting = downstream.onceOpen(() => {
-            stopWaiting = undefined;
-            withGate(downstream, () => guard(admit));
-          });
-        }
-        gate.set(waiting.length === 0 && hasRoom());
+        downstream.waitIfClosed();
+        gate.set(fed || (waiting.length === 0 && hasRoom()));
       };
 
-      const guard = (body: () => void) => {
-        try {
-          body();
-        } catch (error) {
-          subscriber.error(error);
-        }
-      };
-
-      subscriber.add(() => {
-        stopWaiting?.();
-        waiting.clear();
-      });
-
-      if (isObservable(budget)) {
-        budget.subscribe(
-          new Listener<number>(
-            subscriber,
-            downstream,
-            {
-              next: (value) => {
-                limit = checkBudget(value);
-                admit();
-              },
-              complete: () => {},
-            },
-            undefined,
-          ),
-        );
-      }
-      settleGate();
-
-      const outer = new Listener<T>(
-        subscriber,
-        downstream,
-        {
-          next: (value) => {
-            waiting.push(value);
-            admit();
-          },
-          complete: () => {
-            ended = true;
-            admit();
-          },
+      const downstream = new Downstream(subscriber, admit);
+      const budgets: Heard<number, undefined> = {
+        next: (value) => {
+          limit = checkBudget(value);
+          admit();
         },
-        undefined,
-      );
-      withGate(gate, () => source.subscribe(outer));
+        complete: () => {
+          if (limit === -Infinity) throw new Error('the stream of budgets ended without a budget');
+        },
+      };
+      if (isObservable(budget)) listen(budget, downstream, budgets, undefined);
+      admit();
+      const outer: Heard<T, undefined> = {
+        next: (value) => {
+          fed ||= mayBeFed(value);
+          waiting.push(value);
+          admit();
+        },
+        complete: () => {
+          ended = true;
+          admit();
+        },
+      };
+      withGate(gate, () => listen(source, downstream, outer, undefined));
+      // Behind the source, which must not go on into nothing; who shares it must.
+      subscriber.add(() => {
+        waiting.clear();
+        gate.set(true);
+      });
     });
 }
 

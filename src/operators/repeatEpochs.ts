@@ -1,6 +1,6 @@
 import { identity, Observable, type OperatorFunction } from 'rxjs';
-import { currentGate, withGate } from './gate.js';
-import { Listener, type ListenerCallbacks } from './internal/listener.js';
+import { Downstream } from './internal/Downstream.js';
+import { type Heard, listen } from './internal/listen.js';
 
 export interface RepeatEpochsOptions<T, R> {
   /** How often the source is run through: an integer ≥ 0. Default: without end. */
@@ -19,9 +19,10 @@ export interface RepeatEpochsOptions<T, R> {
  * ```ts
  * rows.pipe(repeatEpochs({ epochs: 3, each: (rows, epoch) => rows.pipe(shuffle({ window: 4096, seed: epoch })) }))
  * ```
- * Errors, also throws of `each`, end it at once. It completes after the last epoch; an endless one over an empty
- * source would spin, so an epoch without a value ends it too. The next epoch begins once its {@link Gate} downstream is
- * open, so that an endless one over an array does not spin either. Unsubscribing stops the epoch in flight. Holds nothing.
+ * Errors, also throws of `each`, end it at once. It completes after the last epoch. An endless one over an empty source
+ * would spin, so without `epochs` an epoch without a value ends it. Unsubscribing stops the epoch in progress. Holds
+ * nothing. No epoch is started while the bounded operator downstream is full, so data in memory (`from(array)`), which
+ * does not pause, is read one epoch ahead at most; `fromArray` pauses between any two values.
  */
 export function repeatEpochs<T, R = T>({
   epochs = Infinity,
@@ -32,12 +33,11 @@ export function repeatEpochs<T, R = T>({
   }
   return (source) =>
     new Observable((subscriber) => {
-      const gate = currentGate();
       let epoch = 0;
       let values = 0;
       let over = true;
       let looping = false;
-      const run: ListenerCallbacks<R, undefined> = {
+      const heard: Heard<R, undefined> = {
         next: (value) => {
           values++;
           subscriber.next(value);
@@ -47,27 +47,26 @@ export function repeatEpochs<T, R = T>({
           advance();
         },
       };
-      let stopWaiting: (() => void) | undefined;
-      subscriber.add(() => stopWaiting?.());
       // A loop, where `repeat` would recurse: thousands of synchronous epochs must not end in a stack overflow.
       const advance = () => {
         if (looping) return;
         looping = true;
         while (over && !subscriber.closed) {
-          if (epoch === epochs || (epoch > 0 && values === 0)) {
+          if (epoch === epochs || (epochs === Infinity && epoch > 0 && values === 0)) {
             subscriber.complete();
             break;
           }
-          if (gate?.isOpen === false) {
-            stopWaiting = gate.onceOpen(() => withGate(gate, advance));
+          if (!downstream.isOpen) {
+            downstream.waitIfClosed();
             break;
           }
           over = false;
           values = 0;
-          each(source, epoch++).subscribe(new Listener(subscriber, gate, run, undefined));
+          listen(each(source, epoch++), downstream, heard, undefined);
         }
         looping = false;
       };
+      const downstream = new Downstream(subscriber, advance);
       advance();
     });
 }

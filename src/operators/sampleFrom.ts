@@ -96,7 +96,9 @@ export function sampleFrom<P, S extends Sampleable>(
       // Nothing is admitted before the first sampler, as nothing is before the first budget.
       const budget = isObservable(sampler)
         ? combineLatest([
-            isObservable(budgetBytes) ? budgetBytes : of(budgetBytes),
+            isObservable(budgetBytes)
+              ? budgetBytes.pipe(throwIfEmpty(() => new Error('the stream of budgets ended without a budget')))
+              : of(budgetBytes),
             sampler.pipe(
               throwIfEmpty(() => new Error('the stream of samplers ended without a sampler')),
               tap((newer) => (newest = newer)),

@@ -6,7 +6,12 @@ import { keepsContract } from './contract.js';
 import { marbles } from './marbles.js';
 
 describe('repeatEpochs', () => {
-  keepsContract({ operator: () => repeatEpochs({ epochs: 2 }), readsForThree: 3 });
+  keepsContract({
+    operator: () => repeatEpochs({ epochs: 2 }),
+    readsForThree: 3,
+    empty: '----|',
+    emptySubs: ['^-!', '--^-!'],
+  });
 
   it(
     'runs through the source once an epoch',
@@ -51,12 +56,22 @@ describe('repeatEpochs', () => {
   );
 
   it(
-    'ends after an epoch without a value, instead of spinning',
+    'ends an endless run after an epoch without a value, instead of spinning',
     marbles((m) => {
       let epoch = 0;
       const source = m.cold('  -a|');
       const result = source.pipe(repeatEpochs({ each: (rows) => (epoch++ < 2 ? rows : EMPTY) }));
       m.expect(result).toBeObservable('-a-a|');
+    }),
+  );
+
+  it(
+    'runs all epochs of a finite run, also behind an empty one',
+    marbles((m) => {
+      const source = m.cold('  -a|');
+      const expected = '       -a-a|';
+      const result = source.pipe(repeatEpochs({ epochs: 3, each: (rows, epoch) => (epoch === 1 ? EMPTY : rows) }));
+      m.expect(result).toBeObservable(expected);
     }),
   );
 

@@ -1,7 +1,7 @@
 import { concatMap, type MonoTypeOperatorFunction, Observable, Subject } from 'rxjs';
 import { currentGate } from '../gate.js';
 import type { Evaluation } from '../step.js';
-import { Listener } from './listener.js';
+import { listen } from './listen.js';
 import type { SubmittedStep } from './submitSteps.js';
 
 /**
@@ -13,7 +13,6 @@ import type { SubmittedStep } from './submitSteps.js';
 export function carryEvaluations(): MonoTypeOperatorFunction<SubmittedStep> {
   return (source) =>
     new Observable((subscriber) => {
-      const gate = currentGate();
       const jobs = new Subject<Observable<Evaluation>>();
       let running = 0;
       let finished: Evaluation[] = [];
@@ -39,43 +38,40 @@ export function carryEvaluations(): MonoTypeOperatorFunction<SubmittedStep> {
         subscriber.error(error);
       };
 
-      jobs.pipe(concatMap((job) => job)).subscribe(
-        new Listener<Evaluation>(
-          subscriber,
-          gate,
-          {
-            next: (evaluation) => {
-              finished.push(evaluation);
-              running--;
-              settle();
-            },
-            error: fail,
-            complete: () => {},
+      const to = { subscriber, gate: currentGate() };
+      listen(
+        jobs.pipe(concatMap((job) => job)),
+        to,
+        {
+          next: (evaluation) => {
+            finished.push(evaluation);
+            running--;
+            settle();
           },
-          undefined,
-        ),
+          error: fail,
+          complete: () => {},
+        },
+        undefined,
       );
-      source.subscribe(
-        new Listener<SubmittedStep>(
-          subscriber,
-          gate,
-          {
-            next: (arrived) => {
-              const { evaluations } = arrived.marks;
-              release();
-              held = arrived;
-              running += evaluations.length;
-              for (const evaluation of evaluations) jobs.next(evaluation);
-              settle();
-            },
-            error: fail,
-            complete: () => {
-              ended = true;
-              settle();
-            },
+      listen(
+        source,
+        to,
+        {
+          next: (arrived) => {
+            const { evaluations } = arrived.marks;
+            release();
+            held = arrived;
+            running += evaluations.length;
+            for (const evaluation of evaluations) jobs.next(evaluation);
+            settle();
           },
-          undefined,
-        ),
+          error: fail,
+          complete: () => {
+            ended = true;
+            settle();
+          },
+        },
+        undefined,
       );
     });
 }

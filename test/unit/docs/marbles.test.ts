@@ -6,7 +6,7 @@ import * as operators from '../../../src/operators/index.js';
 import { root } from './snippets.js';
 
 /** What `tinker-rx/operators` has beside operators: gates to build one's own with, schedules, and the numbering of batches. */
-const OTHERS = ['Gate', 'currentGate', 'withGate', 'constant', 'cosine', 'linear', 'numberBatches'];
+const OTHERS = ['backpressure$', 'Gate', 'currentGate', 'withGate', 'constant', 'cosine', 'linear', 'numberBatches'];
 const names = Object.keys(operators)
   .filter((name) => !OTHERS.includes(name))
   .sort();
