@@ -1,7 +1,8 @@
 import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { Queue } from '../../client/connection/Queue.js';
 import { currentGate, Gate, withGate } from '../../operators/gate.js';
-import { Listener } from '../../operators/internal/listener.js';
+import { Downstream } from '../../operators/internal/Downstream.js';
+import { type Heard, listen } from '../../operators/internal/listen.js';
 import type { LivePolicy } from '../LivePolicy.js';
 import type { RlListener } from '../rlEvent.js';
 
@@ -13,14 +14,12 @@ export function admit<T, S>(policy: LivePolicy<S>, report?: RlListener): MonoTyp
   return (source) =>
     new Observable((subscriber) => {
       const { pace } = policy;
-      const downstream = currentGate();
-      const gate = new Gate(downstream);
+      const gate = new Gate(currentGate());
       const waiting = new Queue<T>();
       let admitted = 0;
       let told: string | undefined;
       let ended = false;
       let busy = false;
-      let stopWaiting: (() => void) | undefined;
 
       const mayAdmit = () => policy.current !== undefined && admitted - pace.done < pace.limit;
 
@@ -38,7 +37,7 @@ export function admit<T, S>(policy: LivePolicy<S>, report?: RlListener): MonoTyp
         if (busy) return;
         busy = true;
         try {
-          while (waiting.length > 0 && mayAdmit() && downstream?.isOpen !== false && !subscriber.closed) {
+          while (waiting.length > 0 && mayAdmit() && downstream.isOpen && !subscriber.closed) {
             admitted++;
             if (ended && waiting.length === 1) pace.total = admitted;
             subscriber.next(waiting.shift());
@@ -49,39 +48,30 @@ export function admit<T, S>(policy: LivePolicy<S>, report?: RlListener): MonoTyp
         if (subscriber.closed) return;
         if (ended && waiting.length === 0) return subscriber.complete();
         if (!mayAdmit()) tell();
-        if (downstream?.isOpen === false && waiting.length > 0 && stopWaiting === undefined) {
-          stopWaiting = downstream.onceOpen(() => {
-            stopWaiting = undefined;
-            withGate(downstream, advance);
-          });
-        }
+        if (waiting.length > 0) downstream.waitIfClosed();
         // One is read ahead, so that the end of the tasks is known when the last of them is trained on.
         gate.set(waiting.length === 0);
       };
 
-      subscriber.add(() => {
-        stopWaiting?.();
-        waiting.clear();
-      });
-      const changes = new Listener<void>(subscriber, downstream, { next: advance, complete: () => {} }, undefined);
-      pace.changes.subscribe(changes);
+      const downstream = new Downstream(subscriber, advance);
+      listen(pace.changes, downstream, { next: advance, complete: () => {} }, undefined);
       advance();
-      const outer = new Listener<T>(
-        subscriber,
-        downstream,
-        {
-          next: (value) => {
-            waiting.push(value);
-            advance();
-          },
-          complete: () => {
-            ended = true;
-            if (waiting.length === 0) pace.total = admitted;
-            advance();
-          },
+      const outer: Heard<T, undefined> = {
+        next: (value) => {
+          waiting.push(value);
+          advance();
         },
-        undefined,
-      );
-      withGate(gate, () => source.subscribe(outer));
+        complete: () => {
+          ended = true;
+          if (waiting.length === 0) pace.total = admitted;
+          advance();
+        },
+      };
+      withGate(gate, () => listen(source, downstream, outer, undefined));
+      // Behind the source, which must not go on into nothing; who shares it must.
+      subscriber.add(() => {
+        waiting.clear();
+        gate.set(true);
+      });
     });
 }
