@@ -299,3 +299,27 @@ it('a caller that hangs up cancels its sample, and nobody else notices', async (
   await expect.poll(cancelled).toBe(1);
   expect((await stays).choices[0]!.message.content).toBe('late');
 });
+
+it('of 50 callers at once one is slow and one hangs up, and nobody else notices', async () => {
+  const { asked, cancelled } = await serving(['fine'], { pieceTokens: 1 }, { delayMs: 250 });
+  const body = JSON.stringify({ messages: user('x'), stream: true });
+  const headers = { authorization: `Bearer ${gateway.apiKey}` };
+  const open = (signal?: AbortSignal) =>
+    request(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, body, ...(signal ? { signal } : {}) });
+  const controller = new AbortController();
+  const slow = open();
+  const gone = open(controller.signal).then(({ body: stream }) => stream.text());
+  const others = Array.from(
+    { length: 48 },
+    async () => (await (await open()).body.text()).match(/"content":"\w+"/g)?.length,
+  );
+  gone.catch(() => undefined);
+  await expect.poll(() => asked.length).toBeGreaterThan(49);
+  controller.abort();
+  await expect(gone).rejects.toThrow();
+  // What a token at a time of `fine` comes to, for every one of them.
+  expect(new Set(await Promise.all(others))).toEqual(new Set([4]));
+  expect(cancelled()).toBe(1);
+  // Read only now: it had to wait for nobody, and nobody for it.
+  expect(await (await slow).body.text()).toContain('[DONE]');
+});

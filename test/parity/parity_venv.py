@@ -1,7 +1,7 @@
 """The virtual environment of the parity scripts: made when missing, then entered.
 
 Call `enter()` first thing in a script. It makes node_modules/.cache/parity-venv, installs the newest
-`tinker` from PyPI into it and starts the script again under that Python. Delete the folder to take a
+`tinker` and `openai` from PyPI into it and starts the script again under that Python. Delete the folder to take a
 newer release.
 """
 
@@ -16,8 +16,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / "node_modules" / ".cache" / "parity-venv"
 PYTHON = VENV / "bin" / "python"
+PACKAGES = ["tinker", "openai"]
 # Written last, so that an interrupted install is not taken for a finished one.
-READY = VENV / ".ready"
+READY = VENV / f".ready-{'-'.join(PACKAGES)}"
 
 
 def enter() -> None:
@@ -35,6 +36,6 @@ def enter() -> None:
 
 def _install() -> None:
     subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=True, stdout=sys.stderr)
-    install = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "tinker"]
+    install = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]
     subprocess.run(install, check=True, stdout=sys.stderr)
     READY.touch()
