@@ -10,6 +10,8 @@ export class SampleTally {
   #tokens = 0;
   finished = 0;
   failed = 0;
+  /** Of those that failed, the rows that were skipped as bad ones. */
+  skipped = 0;
   asked = 0;
   /** Whether the last prompt has been read: from then on there is a total. */
   allAsked = false;

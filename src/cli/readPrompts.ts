@@ -2,15 +2,17 @@ import { createReadStream, statSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { type Observable, of } from 'rxjs';
-import type { Message } from '../chat/renderers/Message.js';
+import type { Message, ToolSpec } from '../chat/renderers/Message.js';
 import { fromRowBatches } from '../sources/fromRowBatches.js';
 import { toConversation } from '../sources/toConversation.js';
 import { CliError } from './CliError.js';
 import type { Context } from './context.js';
 
-/** What to sample for: a conversation, or text to go on with. `source` is what the user wrote. */
-export type Prompt = { readonly source: unknown; readonly alone?: boolean } & (
-  { readonly kind: 'chat'; readonly messages: readonly Message[] } | { readonly kind: 'text'; readonly text: string }
+/** What to sample for: a conversation, text to go on with, or a line that is neither. `source` is what the user wrote. */
+export type Prompt = { readonly source: unknown; readonly alone?: boolean; readonly line?: number } & (
+  | { readonly kind: 'chat'; readonly messages: readonly Message[]; readonly tools?: readonly ToolSpec[] }
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'bad'; readonly reason: string }
 );
 
 export interface PromptOptions {
@@ -23,6 +25,8 @@ export interface PromptOptions {
 
 export interface PromptSource {
   readonly prompts: Observable<Prompt>;
+  /** What they are read from, for messages: a file's name, or `stdin`; undefined for words of the command line. */
+  readonly name: string | undefined;
   /** Which share of a file the prompts so far are, from 0 to 1; undefined where there is no file. */
   readonly share: () => number | undefined;
 }
@@ -32,7 +36,11 @@ export function readPrompts({ stdin }: Context, options: PromptOptions): PromptS
   const { words, file, whole = false } = options;
   if (words.length > 0 && file !== undefined) throw new CliError('Give a prompt or --file, not both', { exitCode: 2 });
   if (words.length > 0)
-    return { prompts: of({ ...textPrompt(words.join(' '), options), alone: true }), share: () => undefined };
+    return {
+      prompts: of({ ...textPrompt(words.join(' '), options), alone: true }),
+      name: undefined,
+      share: () => undefined,
+    };
   if (file === undefined && stdin.isTTY === true)
     throw new CliError('No prompt', { details: 'Give one, or --file, or pipe prompts in.', exitCode: 2 });
   const isFile = file !== undefined && file !== '-';
@@ -42,6 +50,7 @@ export function readPrompts({ stdin }: Context, options: PromptOptions): PromptS
   let bytes = 0;
   const onLine = (line: string) => (bytes += Buffer.byteLength(line) + 1);
   return {
+    name: isFile ? file : 'stdin',
     prompts: fromRowBatches(() => (whole ? wholePrompt(open(), options) : linePrompts(open(), options, onLine))),
     share: () => (whole || totalBytes === 0 ? undefined : Math.min(1, bytes / totalBytes)),
   };
@@ -62,15 +71,20 @@ async function* linePrompts(
   const failed = new Promise<never>((_, reject) => input.once('error', reject));
   failed.catch(() => {});
   const lines = createInterface({ input, crlfDelay: Infinity })[Symbol.asyncIterator]();
-  for (let number = 1; ; number++) {
-    const next = await Promise.race([lines.next(), failed]);
-    if (next.done === true) return;
-    onLine(next.value);
-    if (next.value.trim() !== '') yield [linePrompt(next.value, number, options)];
+  try {
+    for (let line = 1; ; line++) {
+      const next = await Promise.race([lines.next(), failed]);
+      if (next.done === true) return;
+      onLine(next.value);
+      if (next.value.trim() !== '') yield [{ ...linePrompt(next.value, options), line }];
+    }
+  } finally {
+    input.destroy();
   }
 }
 
-function linePrompt(line: string, number: number, options: PromptOptions): Prompt {
+/** One line. One that is no prompt does not stop the others. */
+function linePrompt(line: string, options: PromptOptions): Prompt {
   if (!/^\s*[{["]/.test(line)) return textPrompt(line, options);
   let row: unknown;
   try {
@@ -78,16 +92,16 @@ function linePrompt(line: string, number: number, options: PromptOptions): Promp
   } catch {
     // Text may begin with a bracket or a quotation mark; an object that is broken is more likely a mistake.
     if (!line.trimStart().startsWith('{')) return textPrompt(line, options);
-    throw new CliError(`line ${number}: not JSON`);
+    return { kind: 'bad', reason: 'not JSON', source: line };
   }
   if (typeof row === 'string') return textPrompt(row, options);
-  const prompt = (row as { readonly prompt?: unknown }).prompt;
+  const { prompt, tools } = row as { readonly prompt?: unknown; readonly tools?: unknown };
   if (typeof prompt === 'string') return { ...textPrompt(prompt, options), source: row };
   try {
-    const { messages } = toConversation(Array.isArray(prompt) ? { messages: prompt } : row);
-    return { kind: 'chat', messages: withSystem(messages, options), source: row };
+    const conversation = toConversation(Array.isArray(prompt) ? { messages: prompt, tools } : row);
+    return { kind: 'chat', ...conversation, messages: withSystem(conversation.messages, options), source: row };
   } catch (error) {
-    throw new CliError(`line ${number}: ${(error as Error).message}`);
+    return { kind: 'bad', reason: (error as Error).message, source: row };
   }
 }
 

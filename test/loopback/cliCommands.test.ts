@@ -172,7 +172,7 @@ describe('sample and chat', () => {
   it('goes on after a prompt that fails, and ends with 1', async () => {
     const input = `${'x'.repeat(3000)}\nWhat is the capital of France?\n`;
     const { code, stdout, stderr } = await run(['sample', '-m', sampler, ...ask], { input });
-    expect(stderr).toMatch(/^Error: prompt 1: /m);
+    expect(stderr).toMatch(/^Error: stdin:1: /m);
     expect(stdout).toBe('── prompt 2\nParis\n');
     expect(code).toBe(1);
   });

@@ -1,4 +1,4 @@
-/** What `train` says of its data, against the embedded service over real sockets. */
+/** What `train` and `sample` do with their data, against the embedded service over real sockets. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -95,5 +95,77 @@ describe('train', () => {
     ]);
     expect((await run(['train', '--resume', path, '--validation', held])).stderr).toContain('keeps its validation');
     expect((await ok(['train', '--resume', path])).stderr).toContain('The run was finished already');
+  });
+});
+
+describe('sample', () => {
+  const ask = ['sample', '-m', 'tinker-rx/tiny', '--temperature', '0', '--max-tokens', '4'];
+  const inFile = (name: string, ...rows: string[]): string => {
+    const path = join(folder, name);
+    writeFileSync(path, rows.map((row) => `${row}\n`).join(''));
+    return path;
+  };
+  const results = (path: string) =>
+    readFileSync(path, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { index: number; prompt: unknown; samples: { text: string }[] });
+
+  it('is not stopped by a bad line, and names file and line', { timeout: 60_000 }, async () => {
+    const typo = '{"messages":[{"role":"usr","content":"c"}]}';
+    const file = inFile('some.jsonl', 'a', '{"prompt":', typo, 'd');
+    const { code, stdout, stderr } = await run([...ask, '--file', file, '-f', 'json']);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`Error: ${file}:2: not JSON`);
+    expect(stderr).toContain(`Error: ${file}:3: tinker_rx_bytes has no role 'usr'`);
+    const indexes = stdout
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { index: number }).index);
+    expect(indexes.sort()).toStrictEqual([0, 3]);
+    const skipping = await run([...ask, '--file', file, '--skip-bad-rows']);
+    expect(skipping.code).toBe(0);
+    expect(skipping.stderr).toContain(`Skipped: ${file}:2: not JSON`);
+  });
+
+  it('resumes what --out holds, whatever was half written', { timeout: 60_000 }, async () => {
+    const file = inFile('all.txt', 'one', 'two', 'three', 'four');
+    const out = join(folder, 'out', 'samples.jsonl');
+    const whole = await ok([...ask, '--file', file, '--out', out]);
+    expect(whole.stdout).toBe('');
+    expect(whole.stderr).toContain(`${out}: 4 prompts`);
+    const before = results(out);
+    expect(before.map(({ index }) => index).sort()).toStrictEqual([0, 1, 2, 3]);
+
+    const refused = await run([...ask, '--file', file, '--out', out]);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain('exists already');
+
+    // Two of them, and the first half of a third.
+    const text = readFileSync(out, 'utf8').split('\n');
+    writeFileSync(out, `${text[0]}\n${text[1]}\n${text[2]!.slice(0, 20)}`);
+    const resumed = await ok([...ask, '--file', file, '--out', out, '--resume']);
+    expect(resumed.stderr).toContain('2 prompts done already');
+    const byIndex = (one: { index: number }, other: { index: number }) => one.index - other.index;
+    expect(results(out).sort(byIndex)).toStrictEqual(before.sort(byIndex));
+
+    const other = inFile('other.txt', 'uno', 'dos', 'tres', 'cuatro');
+    const mixed = await run([...ask, '--file', other, '--out', out, '--resume']);
+    expect(mixed.stderr).toContain('has the samples of other prompts');
+    expect(mixed.code).toBe(1);
+    expect((await run([...ask, 'hi', '--resume'])).code).toBe(2);
+  });
+
+  it('declares the tools of a row', { timeout: 60_000 }, async () => {
+    const tools = [{ name: 'add', description: 'Adds.', parameters: {} }];
+    const row = JSON.stringify({ messages: [{ role: 'user', content: 'hi' }], tools });
+    const [plain, declared] = [
+      inFile('plain.jsonl', JSON.stringify({ messages: [{ role: 'user', content: 'hi' }] })),
+      inFile('tools.jsonl', row),
+    ];
+    const first = await ok([...ask, '--file', plain, '-f', 'json', '--logprobs']);
+    const second = await ok([...ask, '--file', declared, '-f', 'json', '--logprobs']);
+    const logprobs = (text: string) => (JSON.parse(text) as { samples: { logprobs: number[] }[] }).samples[0]!.logprobs;
+    expect(logprobs(second.stdout)).not.toStrictEqual(logprobs(first.stdout));
   });
 });

@@ -88,6 +88,9 @@ export function declareWork(program: Command, declaration: Declaration): void {
     .option('--renderer <name>', "how conversations are written (default: the model's)")
     .option('--logprobs', 'with --format json: tokens and their log probabilities too')
     .option('--concurrency <n>', 'prompts under way at once', integer(1), 200)
+    .option('--out <file>', 'add results to this JSONL file as they finish, instead of printing them')
+    .option('--resume', 'with --out: leave out the prompts whose results are in the file')
+    .option('--skip-bad-rows', 'lines that are no prompts are told, and are no failure')
     .action(lazily(declaration, () => import('../commands/sample.js')));
 
   program

@@ -21,7 +21,7 @@ it('takes a line of text, a JSON string, {prompt} and {messages} each as a promp
     '{"prompt":"p","id":3}',
     '{"messages":[{"role":"user","content":"m"}]}',
   ];
-  expect((await read(lines.join('\r\n'))).map((prompt) => 'messages' in prompt && prompt.messages)).toStrictEqual([
+  expect((await read(lines.join('\r\n'))).map((prompt) => prompt.kind === 'chat' && prompt.messages)).toStrictEqual([
     [user('plain')],
     [user('quoted\nline')],
     [user('p')],
@@ -35,15 +35,21 @@ it('keeps what the user wrote for the results', async () => {
 
 it('takes text that only looks like JSON as text, and a broken object as a mistake', async () => {
   expect((await read('[citation needed]'))[0]!.source).toBe('[citation needed]');
-  await expect(read('fine\n{"prompt":')).rejects.toThrow('line 2: not JSON');
-  await expect(read('{"a":1}')).rejects.toThrow(/^line 1: expected one of: messages/);
+  expect(await read('fine\n{"prompt":\nfine too')).toMatchObject([
+    { kind: 'chat', line: 1 },
+    { kind: 'bad', line: 2, reason: 'not JSON' },
+    { kind: 'chat', line: 3 },
+  ]);
+  expect((await read('{"a":1}'))[0]).toMatchObject({
+    reason: expect.stringMatching(/^expected one of: messages/) as string,
+  });
 });
 
 it('puts the system message first, or leaves the text as it is', async () => {
   expect(await read('hi', { system: 'be brief' })).toStrictEqual([
-    { kind: 'chat', messages: [{ role: 'system', content: 'be brief' }, user('hi')], source: 'hi' },
+    { kind: 'chat', messages: [{ role: 'system', content: 'be brief' }, user('hi')], source: 'hi', line: 1 },
   ]);
-  expect(await read('hi', { raw: true })).toStrictEqual([{ kind: 'text', text: 'hi', source: 'hi' }]);
+  expect(await read('hi', { raw: true })).toStrictEqual([{ kind: 'text', text: 'hi', source: 'hi', line: 1 }]);
 });
 
 it('takes everything as one prompt if asked to', async () => {
