@@ -26,6 +26,7 @@ import {
   trainPreferences,
   trainUntil,
   withReference,
+  withSoftTargets,
 } from '../../src/operators/index.ts';
 import { datum, fakeTrainer } from '../../test/marbles/fakeTrainer.ts';
 import { gated } from '../../test/marbles/gated.ts';
@@ -120,6 +121,31 @@ export const pictures = [
       return cold('-a-b----c-|', batches).pipe(
         watch('source', bare),
         withReference(reference),
+        watch('result', { label: ({ data }) => letterOf(data) }),
+      );
+    },
+  },
+  {
+    name: 'withSoftTargets',
+    layout: [rows('source'), call('withSoftTargets(teacher, { topK: 20 })'), rows('teacher'), rows('result')],
+    stream: ({ cold, watch }) => {
+      const weighted = (data) => data.map(() => datum(data[0].modelInput.length, 1));
+      const teacher = {
+        sample: ({ prompt, topkPromptLogprobs: k }) =>
+          timer(4).pipe(
+            map(() => {
+              const { length } = prompt;
+              const cells = length * k;
+              const topk = { tokenIds: new Int32Array(cells), logprobs: new Float32Array(cells), k, length };
+              return { sequences: [], promptCacheHitTokens: 0, topkPromptLogprobs: topk };
+            }),
+            watch('teacher', { name: 'asked', label: () => '∘' }),
+          ),
+      };
+      const made = Object.fromEntries(Object.entries(batches).map(([name, data]) => [name, weighted(data)]));
+      return cold('-a-b----c-|', made).pipe(
+        watch('source', bare),
+        withSoftTargets(teacher, { topK: 20 }),
         watch('result', { label: ({ data }) => letterOf(data) }),
       );
     },

@@ -43,3 +43,4 @@ export {
   type TrainingBatch,
 } from './trainingBatch.js';
 export { type ComputesLogprobs, withReference, type WithReferenceOptions } from './withReference.js';
+export { withSoftTargets, type WithSoftTargetsOptions } from './withSoftTargets.js';

@@ -1,4 +1,5 @@
 export { advantages, type AdvantagesOptions, type ScoredGroup, type Scoring } from './advantages.js';
+export { comparison } from './comparison.js';
 export {
   conversation,
   type ConversationLimits,
@@ -7,10 +8,12 @@ export {
   type Reply,
   type StopKind,
 } from './conversation.js';
+export { distill, type DistillOptions } from './distill.js';
 export { type GroupReward, groupRewards, type GroupRewardsOptions } from './groupRewards.js';
 export { grpo, type GrpoOptions, type KlPenaltyOptions, type Reference, type RlTrainer } from './grpo.js';
 export { judge, type JudgeOptions } from './judge.js';
 export { LivePolicy, type PolicyVersion } from './LivePolicy.js';
+export { type Compare, pairwise, type PairwiseOptions } from './pairwise.js';
 export { reinforce, type ReinforceOptions } from './reinforce.js';
 export { resumeRl, type RlResumePoint } from './resumeRl.js';
 export type { DropReason, RlEvent, RlListener, RlWarningCode } from './rlEvent.js';
@@ -34,6 +37,7 @@ export type {
 } from './rollout.js';
 export { rollouts, type RolloutsOptions } from './rollouts.js';
 export { type Answer, singleTurn, type SingleTurnOptions } from './singleTurn.js';
+export { taught, type TaughtOptions, type Teachers, type WeightedTeacher } from './taught.js';
 export {
   type RlTool,
   type StandardResult,

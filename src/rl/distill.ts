@@ -1,0 +1,37 @@
+import type { OperatorFunction } from 'rxjs';
+import type { Message } from '../chat/renderers/Message.js';
+import type { Renderer } from '../chat/renderers/Renderer.js';
+import type { SamplingClient } from '../client/SamplingClient.js';
+import type { Sampleable } from '../operators/sampleFrom.js';
+import type { ModelInput } from '../wire/modelInput.js';
+import type { RlTrainer } from './grpo.js';
+import { reinforce, type ReinforceOptions } from './reinforce.js';
+import type { RlStep } from './rlStep.js';
+import { singleTurn } from './singleTurn.js';
+import { taught, type TaughtOptions } from './taught.js';
+
+export interface DistillOptions<T, S extends Sampleable = SamplingClient>
+  extends TaughtOptions<T>, Omit<ReinforceOptions<T, S>, 'advantages' | 'groupReward'> {
+  /** Writes prompts and knows where answers stop. */
+  readonly renderer: Renderer;
+  /** What is asked: the user's words, a conversation, or tokens. Default: the task itself, where it is one of these. */
+  readonly prompt?: (task: T) => string | readonly Message[] | ModelInput;
+}
+
+/**
+ * On-policy distillation in one call: the student answers prompts, and a teacher grades every token of its answers.
+ *
+ * ```ts
+ * prompts.pipe(distill(trainer, { teacher, renderer, group: 4, groupsPerBatch: 16, samplingParams: { maxTokens: 256 } }))
+ * ```
+ * {@link reinforce} over {@link taught} answers of one turn; `env/all/teacher_kl` of a step says how far apart the two are. Behaves as
+ * `reinforce` on errors, completion and unsubscribing.
+ */
+export function distill<T, S extends Sampleable = SamplingClient>(
+  trainer: RlTrainer<S>,
+  options: DistillOptions<T, S>,
+): OperatorFunction<T, RlStep<T>> {
+  const { renderer, prompt = (task: T) => task as string, samplingParams = {} } = options;
+  const answers = singleTurn<T, S>({ renderer, prompt, reward: () => 0, samplingParams });
+  return reinforce<T, S>(trainer, taught<T, S>(answers, options), { ...options, advantages: { method: 'given' } });
+}
