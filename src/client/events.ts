@@ -74,6 +74,18 @@ export type TinkerEvent = At &
     | ({ readonly type: 'request-failed'; readonly elapsedMs: number; readonly error: TinkerError } & Partial<Work>)
     /** A call failed, and nobody has awaited its future or subscribed to it. */
     | ({ readonly type: 'failure-unread'; readonly error: TinkerError } & Partial<Work>)
+    /** Once a minute while there is work: how much of it waits to be accepted by the service, runs there, or has ended. */
+    | {
+        readonly type: 'work-progress';
+        /** Calls that the service has not accepted yet: they wait for their turn, for room, or for an answer. */
+        readonly waiting: number;
+        /** Calls that the service has accepted and not finished. */
+        readonly running: number;
+        /** Calls that have ended since the last such event, well or not. */
+        readonly ended: number;
+        /** How long ago the last one ended. */
+        readonly quietMs: number;
+      }
     /** Training work that was sent already still runs and is billed; a sample is cancelled where the service can. */
     | ({ readonly type: 'request-abandoned'; readonly cancelled: boolean } & Work)
     | {

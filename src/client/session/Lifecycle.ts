@@ -22,6 +22,7 @@ import type { EventBus, WorkKind } from '../events.js';
 import { TinkerFuture, type FutureProgress } from '../TinkerFuture.js';
 import type { CallUnderWay } from './underWay.js';
 import { UnreadFailures } from './UnreadFailures.js';
+import { WorkProgress } from './WorkProgress.js';
 
 /** A call, from when it is made to its end. */
 interface Started {
@@ -46,12 +47,14 @@ export class Lifecycle {
   readonly #events: EventBus;
   readonly #scheduler: SchedulerLike;
   readonly #unread: UnreadFailures;
+  readonly #progress: WorkProgress;
   #closed = false;
 
   constructor({ events, scheduler, background }: Clocks) {
     this.#events = events;
     this.#scheduler = scheduler;
     this.#unread = new UnreadFailures(events, background);
+    this.#progress = new WorkProgress(events, background, () => this.calls());
   }
 
   get closed(): boolean {
@@ -88,13 +91,16 @@ export class Lifecycle {
     started.future = future;
     if (!over) {
       this.#active.add(started);
+      if (kind !== undefined) this.#progress.began();
       if (call.signal !== undefined || call.timeoutMs !== undefined) bound = bind(future, call, this.#scheduler);
     }
     return future;
   }
 
   #end(started: Started): void {
-    if (this.#active.delete(started)) this.#ended.next();
+    if (!this.#active.delete(started)) return;
+    if (started.kind !== undefined) this.#progress.ended();
+    this.#ended.next();
   }
 
   #sayFailed(error: TinkerError, started: Started): void {
@@ -137,7 +143,10 @@ export class Lifecycle {
       );
       return merge(idle, late).pipe(
         take(1),
-        tap(() => this.#unread.end()),
+        tap(() => {
+          this.#progress.stop();
+          this.#unread.end();
+        }),
       );
     });
   }

@@ -6,6 +6,8 @@ export type LogLevel = 'silent' | 'error' | 'warning' | 'info' | 'debug';
 const LEVELS: readonly LogLevel[] = ['silent', 'error', 'warning', 'info', 'debug'];
 const SAME_EVERY_MS = 60_000;
 const WORTH_A_WARNING = 3;
+/** Calls of a few minutes are usual; a program that shows nothing for longer looks as if it hung. */
+const QUIET_MS = 5 * 60_000;
 /** Lines name requests, so there is no end of different ones. */
 const MOST_REMEMBERED = 1000;
 
@@ -85,6 +87,13 @@ export function describe(
       return { level: 'info', text: `a sample of ${event.target} is submitted again: ${event.error.message}` };
     case 'request-failed':
       return { level: 'info', text: `failed: ${event.error.message}` };
+    case 'work-progress': {
+      const counts = `${event.waiting} waiting, ${event.running} running`;
+      const quiet = `nothing has finished for ${Math.floor(event.quietMs / 60_000)} minutes: ${counts}`;
+      return event.quietMs < QUIET_MS
+        ? { level: 'info', text: `${counts}, ${event.ended} finished in the last minute` }
+        : { level: 'warning', text: quiet };
+    }
     case 'failure-unread':
       return {
         level: 'warning',
