@@ -5,7 +5,6 @@ import type { Observable } from 'rxjs';
  * cannot starve a heartbeat.
  */
 export type Lane = 'session' | 'training' | 'sampling' | 'polls' | 'sessionPolls' | 'telemetry' | 'rest';
-export const LANES: readonly Lane[] = ['session', 'training', 'sampling', 'polls', 'sessionPolls', 'telemetry', 'rest'];
 
 export interface TransportRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';

@@ -68,6 +68,12 @@ export const Floats: t.Type<Float32Array, (number | null)[]> = new t.Type<Float3
   (floats) => Array.from(floats, (value) => (Number.isNaN(value) ? null : value)),
 );
 
+/** Node's. Declared here since the dashboard's page, which is compiled without Node's types, uses types that lead to this file. */
+declare const Buffer: {
+  from(text: string, encoding: 'base64'): Uint8Array;
+  from(bytes: ArrayBufferLike, offset: number, length: number): { toString(encoding: 'base64'): string };
+};
+
 /** Bytes that travel as base64 text in JSON. */
 export const Base64Bytes: t.Type<Uint8Array, string> = new t.Type<Uint8Array, string>(
   'base64 bytes',

@@ -77,7 +77,7 @@ const callOf = ({ id, name, arguments: json }: ChatReply['toolCalls'][number]): 
 });
 
 /** The prompt is read once, however many replies were sampled from it. */
-export function usageOf(replies: readonly ChatReply[]): object {
+function usageOf(replies: readonly ChatReply[]): object {
   const prompt = replies[0]?.promptTokens ?? 0;
   const sampled = replies.reduce((sum, { tokens }) => sum + tokens.length, 0);
   return {

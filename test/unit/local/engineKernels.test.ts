@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { loadBaseModel, packLinear, randomBaseWeights } from '../../../src/local/engine/model/baseModel.js';
 import { Heap } from '../../../src/local/engine/numeric/heap.js';
 import { packPanels, panelFloats } from '../../../src/local/engine/numeric/kernels.js';
 import { createRandom } from '../../../src/local/engine/numeric/random.js';
+import { SHAPE } from './engineModel.js';
 
 const random = createRandom(3);
 const noise = (size: number, scale = 1) => Float32Array.from({ length: size }, () => scale * random.normal());
@@ -61,6 +63,30 @@ describe('gemm', () => {
       heap.kernels.gemmPanels(m, n, k, atA, k, from, panelled, n, accumulate);
       expect(heap.floats.slice(panelled, panelled + m * n)).toStrictEqual(heap.floats.slice(plain, plain + m * n));
     }
+  });
+
+  it('uses a weight that was changed once it is packed again', () => {
+    const heap = new Heap();
+    const base = loadBaseModel(heap, SHAPE, randomBaseWeights(SHAPE, 1));
+    const linear = base.linears[0]!;
+    const { inputs, outputs, weight, forward, backward } = linear;
+    heap.floats.set(noise(inputs * outputs), weight);
+    packLinear(heap, linear);
+    const rows = heap.floats.slice(weight, weight + inputs * outputs);
+    const panels = (rowCount: number, columns: number, at: (row: number, column: number) => number) => {
+      const packed = new Float32Array(panelFloats(rowCount, columns));
+      for (let row = 0; row < rowCount; row++)
+        for (let column = 0; column < columns; column++)
+          packed[(column >> 3) * 8 * rowCount + row * 8 + (column & 7)] = at(row, column);
+      return packed;
+    };
+    const held = (from: number, size: number) => heap.floats.slice(from, from + size);
+    expect(held(forward, panelFloats(inputs, outputs))).toEqual(
+      panels(inputs, outputs, (input, output) => rows[output * inputs + input]!),
+    );
+    expect(held(backward, panelFloats(outputs, inputs))).toEqual(
+      panels(outputs, inputs, (output, input) => rows[output * inputs + input]!),
+    );
   });
 
   it('gives a row the same bits whatever rows are beside it', () => {
