@@ -1,14 +1,20 @@
 import { from, NEVER, of, range, Subject } from 'rxjs';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { backpressure$, type BackpressureEvent } from '../../src/operators/backpressure.js';
 import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
+import { forgetWarnings } from '../../src/operators/internal/WatchedQueue.js';
 import { interleave } from '../../src/operators/interleave.js';
 import { mergeMapWeighted } from '../../src/operators/mergeMapWeighted.js';
 import { gated } from './gated.js';
 
 const page = 'docs/backpressure.md#where-it-ends';
 const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
-afterEach(() => warn.mockClear());
+beforeEach(() => {
+  // Other files of this process may have made them warn already.
+  forgetWarnings();
+  warn.mockClear();
+});
+afterAll(() => warn.mockRestore());
 
 function told(run: () => void): BackpressureEvent[] {
   const events: BackpressureEvent[] = [];

@@ -5,6 +5,9 @@ const LONG = 1000;
 const PAGE = 'docs/backpressure.md#where-it-ends';
 const warned = new Set<string>();
 
+/** For tests: each operator warns again. */
+export const forgetWarnings = (): void => warned.clear();
+
 /** A queue that tells when it grows long, which means that what feeds it does not pause. */
 export class WatchedQueue<T> extends Queue<T> {
   #tellAt = LONG;
