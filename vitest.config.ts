@@ -21,8 +21,8 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
-    // What needs Python, a browser or other packages' files has a run of its own: test:parity, test:browser.
-    exclude: ['test/browser/**', ...NEEDS_MORE, ...TIMED, '**/node_modules/**'],
+    // What needs Python, a browser, a key or other packages' files has a run of its own: test:parity, test:browser, test:live.
+    exclude: ['test/browser/**', 'test/live/**', ...NEEDS_MORE, ...TIMED, '**/node_modules/**'],
     testTimeout: 30_000,
     pool: 'forks',
     maxWorkers: 2,

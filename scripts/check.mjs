@@ -38,7 +38,7 @@ const slowestFiles = () =>
     .map(({ step, path, seconds }) => `${seconds.toFixed(1).padStart(13)} s  ${path} (${step})`);
 
 /** Every folder of tests is a step of its own, so that none can be forgotten; these need more than Node. */
-const ELSEWHERE = new Set(['browser']);
+const ELSEWHERE = new Set(['browser', 'live']);
 const EXAMPLES = 'test/loopback/examples.test.ts';
 const NAMES = { parity: 'parity, as recorded' };
 const rooms = readdirSync(join(root, 'test'), { withFileTypes: true })

@@ -6,14 +6,14 @@ import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LocalTinker } from 'tinker-rx/local';
 
-const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
-const folder = join(here('../../node_modules/.cache'), `tinker-rx-forgets-close-${process.pid}`);
+const cache = fileURLToPath(new URL('../../node_modules/.cache', import.meta.url));
+const folder = join(cache, `tinker-rx-forgets-close-${process.pid}`);
 const script = join(folder, 'child.mjs');
 let local: LocalTinker;
 
 beforeAll(async () => {
   mkdirSync(folder, { recursive: true });
-  const input = here('forgetsCloseChild.ts');
+  const input = fileURLToPath(new URL('forgetsCloseChild.ts', import.meta.url));
   const bundle = await rolldown({ input, platform: 'node', external: /^(?!\.|\/|\0)/, logLevel: 'silent' });
   await bundle.write({ dir: folder, format: 'esm', entryFileNames: 'child.mjs' });
   await bundle.close();
