@@ -42,12 +42,10 @@ export function* attendSequence(
     rope(heap.floats, k + row * width, width, row, base.rope, 1);
   }
   for (let head = 0; head < heads; head++) {
-    yield;
-    // Read again after a pause, in which the memory may have grown.
-    const f = heap.floats;
     const at = head * headWidth;
-    transpose(f, k + at, rows, headWidth, width, keys, padded);
+    transpose(heap.floats, k + at, rows, headWidth, width, keys, padded);
     for (let from = 0; from < rows; from += BLOCK) {
+      yield;
       const to = Math.min(rows, from + BLOCK);
       const columns = (to + 3) & ~3;
       heap.kernels.gemm(
@@ -80,6 +78,8 @@ export function* attendSequence(
       );
     }
     if (cache !== undefined) {
+      // Read after the pauses, in which the memory may have grown.
+      const f = heap.floats;
       const cachedKeys = cache.keys(layer, head);
       for (let i = 0; i < headWidth; i++) {
         f.copyWithin(cachedKeys + i * cache.capacity, keys + i * padded, keys + i * padded + rows);
@@ -119,12 +119,11 @@ export function* attendSequenceBackward(
   heap.floats.fill(0, dk, dk + rows * width);
   heap.floats.fill(0, dv, dv + rows * width);
   for (let head = 0; head < heads; head++) {
-    yield;
-    const f = heap.floats;
     const at = head * headWidth;
-    transpose(f, k + at, rows, headWidth, width, keys, padded);
-    transpose(f, v + at, rows, headWidth, width, values, padded);
+    transpose(heap.floats, k + at, rows, headWidth, width, keys, padded);
+    transpose(heap.floats, v + at, rows, headWidth, width, values, padded);
     for (let from = 0; from < rows; from += BLOCK) {
+      yield;
       const to = Math.min(rows, from + BLOCK);
       const count = to - from;
       const columns = (to + 3) & ~3;
@@ -135,7 +134,7 @@ export function* attendSequenceBackward(
       for (let row = 0; row < count; row++) {
         const p = scores + row * padded;
         causalSoftmax(heap, p, from + row + 1, columns, scale);
-        softmaxRowBackward(f, p, dScores + row * padded, from + row + 1, columns, scale);
+        softmaxRowBackward(heap.floats, p, dScores + row * padded, from + row + 1, columns, scale);
       }
       heap.kernels.gemm(to, headWidth, count, scores, 1, padded, dBlock, width, dv + at, width, true);
       heap.kernels.gemm(count, headWidth, to, dScores, padded, 1, k + at, width, dq + from * width + at, width, false);

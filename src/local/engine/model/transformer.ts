@@ -179,9 +179,12 @@ export class Transformer {
       const dAttended = heap.scratch(size);
       const [dq, dk, dv] = [heap.scratch(size), heap.scratch(size), heap.scratch(size)];
       back(O, saved.attended, dx, dAttended, false);
+      yield;
       yield* attendSequenceBackward(heap, base, rows, saved.q, saved.k, saved.v, dAttended, dq, dk, dv);
       back(Q, saved.normed, dq, dNormed, false);
+      yield;
       back(K, saved.normed, dk, dNormed, true);
+      yield;
       back(V, saved.normed, dv, dNormed, true);
       yield;
       const dGain = gradients?.norms[2 * layer] ?? -1;
@@ -247,7 +250,9 @@ export class Transformer {
       const [q, k, v, attended] = [heap.scratch(size), heap.scratch(size), heap.scratch(size), heap.scratch(size)];
       rmsNorm(heap.floats, x, base.norms[2 * layer]!, normed, inverse, rows, width);
       run(Q, normed, q, false);
+      yield;
       run(K, normed, k, false);
+      yield;
       run(V, normed, v, false);
       yield;
       yield* attend(layer, q, k, v, attended) ?? [];
