@@ -13,12 +13,12 @@ import {
   of,
   type SchedulerLike,
 } from 'rxjs';
+import { continuePrompt } from '../chat/renderers/continuePrompt.js';
 import type { Message } from '../chat/renderers/Message.js';
 import type { ParsedResponse, Renderer } from '../chat/renderers/Renderer.js';
 import type { SamplingClient } from '../client/SamplingClient.js';
 import type { SamplingParams } from '../wire/sampling.js';
 import { graded } from './internal/graded.js';
-import { nextPrompt } from './internal/nextPrompt.js';
 import type { Graded, Rollout, RolloutContext, RolloutHook, Turn } from './rollout.js';
 
 /** Why a conversation ended: it was over, or a limit was reached. */
@@ -205,7 +205,13 @@ function heard<T>(
       const { messages: added = [], reward = 0, metrics = {}, stop } = given ?? {};
       const told: State = { ...spoken, reward: state.reward + reward, metrics: summed(state.metrics, metrics) };
       if (added.length === 0 || stop !== undefined) return { ...told, stop: stop ?? 'done' };
-      const prompt = nextPrompt(renderer, state.messages, answer.message, added, turn);
+      const exchange = {
+        messages: state.messages,
+        prompt: turn.prompt,
+        tokens: turn.sequence.tokens,
+        reply: answer.message,
+      };
+      const { prompt } = continuePrompt(renderer, exchange, [...state.messages, answer.message, ...added]);
       return { ...told, prompt, messages: [...told.messages, ...added] };
     }),
   );

@@ -1,5 +1,6 @@
-import { ModelInput } from '../../wire/modelInput.js';
 import type { ModelInputChunk } from '../../wire/chunk.js';
+import { ModelInput } from '../../wire/modelInput.js';
+import { joinText, remainderAfter } from '../datum/chunks.js';
 import { textOf } from './content.js';
 import type { Message, ToolCall } from './Message.js';
 import type { Renderer } from './Renderer.js';
@@ -22,15 +23,13 @@ export interface ContinuedPrompt {
   readonly broken: string | undefined;
 }
 
-/** One position of an input: a token, or an image or audio as a whole. */
-type Item = number | ModelInputChunk;
-
 /**
  * The prompt for a conversation that continues an exchange: the ids that were sampled stay as they are, and only what
  * comes after them is encoded. Text encoded again may become other ids than those that were sampled, and training on
  * those would be training on something the model never said.
  *
- * Falls back to the plain prompt, and says why, where the conversation is another one or the family rewrites its history.
+ * Falls back to the plain prompt, and says why, where the conversation is another one or the family rewrites its
+ * history: one that drops thinking from earlier turns, for example.
  */
 export function continuePrompt(
   renderer: Renderer,
@@ -40,54 +39,26 @@ export function continuePrompt(
   const plain = renderer.buildGenerationPrompt(next);
   const history = [...messages, reply];
   if (!startsWith(next, history)) return { prompt: plain, broken: 'the history was changed' };
-  if (!renderer.hasExtensionProperty) {
+  const seen: readonly ModelInputChunk[] = [...prompt.chunks, { type: 'encoded_text', tokens }];
+  if (remainderAfter(seen, plain.chunks) !== undefined) return { prompt: plain, broken: undefined };
+  // With the history as it was sent, which may lack the reasoning that the reply had.
+  const written = renderer.buildSupervisedExample(next.slice(0, history.length)).modelInput;
+  const follows = remainderAfter(written.chunks, plain.chunks);
+  const end = missingEnd(renderer, tokens, written);
+  if (follows === undefined || end === undefined) {
     return { prompt: plain, broken: `${renderer.name} writes earlier turns differently than it sampled them` };
   }
-  const whole = itemsOf(plain);
-  // With the history as it was sent, which may lack the reasoning that the reply had.
-  const written = itemsOf(
-    renderer.buildSupervisedExample(next.slice(0, history.length), { trainOn: 'all_tokens' }).modelInput,
-  );
-  if (!written.every((item, index) => same(item, whole[index]))) {
-    return { prompt: plain, broken: `${renderer.name} does not extend this conversation` };
-  }
-  const rest = whole.slice(written.length);
-  return {
-    prompt: joined([...itemsOf(prompt), ...tokens, ...missingEnd(renderer, tokens, written), ...rest]),
-    broken: undefined,
-  };
+  return { prompt: new ModelInput(joinText([...seen, ...end, ...follows])), broken: undefined };
 }
 
-/** A reply that was cut off never ended its turn; the template does, and so must the prompt. */
-function missingEnd(renderer: Renderer, tokens: Int32Array, written: readonly Item[]): Item[] {
+/** A reply that was cut off never ended its turn; the template does, and so must the prompt. Undefined: no telling how. */
+function missingEnd(renderer: Renderer, tokens: Int32Array, written: ModelInput): ModelInputChunk[] | undefined {
+  const last = written.chunks.at(-1);
+  const end = last?.type === 'encoded_text' ? last.tokens.at(-1) : undefined;
+  if (end === undefined) return undefined;
+  if (end === tokens.at(-1)) return [];
   const stops: readonly unknown[] = renderer.getStopSequences();
-  const end = written.at(-1)!;
-  return stops.includes(end) && end !== tokens.at(-1) ? [end] : [];
-}
-
-function itemsOf({ chunks }: ModelInput): Item[] {
-  return chunks.flatMap((chunk): Item[] => (chunk.type === 'encoded_text' ? Array.from(chunk.tokens) : [chunk]));
-}
-
-const same = (a: Item, b: Item | undefined): boolean =>
-  a === b || (typeof a === 'object' && typeof b === 'object' && JSON.stringify(a) === JSON.stringify(b));
-
-function joined(items: readonly Item[]): ModelInput {
-  const chunks: ModelInputChunk[] = [];
-  let text: number[] = [];
-  const close = (): void => {
-    if (text.length > 0) chunks.push({ type: 'encoded_text', tokens: Int32Array.from(text) });
-    text = [];
-  };
-  for (const item of items) {
-    if (typeof item === 'number') text.push(item);
-    else {
-      close();
-      chunks.push(item);
-    }
-  }
-  close();
-  return new ModelInput(chunks);
+  return stops.includes(end) ? [{ type: 'encoded_text', tokens: Int32Array.of(end) }] : undefined;
 }
 
 function startsWith(messages: readonly Message[], history: readonly Message[]): boolean {
