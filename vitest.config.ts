@@ -8,7 +8,7 @@ export const NEEDS_MORE = ['localSdk', 'openaiClient', 'parityTable', 'tokenizer
 );
 
 /** Tests that look at a clock: they run alone, after the others. */
-export const TIMED = ['deadlines', 'localResponsive', 'lossCycles', 'streamsCycles'].map(
+export const TIMED = ['deadlines', 'localResponsive', 'lossCycles', 'rlCycles', 'streamsCycles'].map(
   (name) => `test/loopback/${name}.test.ts`,
 );
 
