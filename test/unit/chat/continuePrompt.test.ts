@@ -68,7 +68,13 @@ describe('continuePrompt', () => {
     });
     const thinking = getRenderer('qwen3', families.get('qwen3')!);
     const [stop] = thinking.getStopSequences() as number[];
-    const said = thinking.tokenizer.encodeWithSpecials('<think>\nhm\n</think>\n\nb');
+    const { tokenizer } = thinking;
+    const said = [
+      tokenizer.tokenId('<think>'),
+      ...tokenizer.encode('hm'),
+      tokenizer.tokenId('</think>'),
+      ...tokenizer.encode('b'),
+    ];
     const thought = exchangeOf(thinking, [user('a')], [...said, stop!]);
     expect(continuePrompt(thinking, thought, [user('a'), thought.reply, user('c')]).broken).toBe(
       'qwen3 writes earlier turns differently than it sampled them',
