@@ -1,40 +1,26 @@
 import { concatMap, defer, map, of, type Observable, type SchedulerLike } from 'rxjs';
 import type { TokenSource } from '../transport/auth.js';
 import type { Transport } from '../transport/Transport.js';
-import { estimatePromptBytes } from '../wire/estimateBytes.js';
 import type { ModelInput } from '../wire/modelInput.js';
-import { decodeSampleResponse } from '../wire/proto/sampleResponse.js';
-import {
-  GetSamplerResponse,
-  JoinSamplingSessionRequest,
-  JoinSamplingSessionResponse,
-  SampleResponseJson,
-  type SampleResponse,
-} from '../wire/sampling.js';
+import { GetSamplerResponse, type SampleResponse } from '../wire/sampling.js';
 import type { RendererName } from '../chat/renderers/registry.js';
 import type { Renderer } from '../chat/renderers/Renderer.js';
 import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
-import { Budget } from './connection/Budget.js';
 import type { CallOptions } from './CallOptions.js';
 import { rendererOf, tokenizerOf } from './chat.js';
 import { APIResponseValidationError } from './errors.js';
 import type { TinkerEvent, WorkKind } from './events.js';
-import { accept, awaitResult } from './results/awaitResult.js';
 import type { Lifecycle } from './session/Lifecycle.js';
 import type { LogLevel } from './session/log.js';
-import { onAnswer } from './connection/onAnswer.js';
 import { once } from './connection/once.js';
 import { withoutUndefined } from './connection/prepare.js';
-import { Progress } from './sampling/Progress.js';
-import type { ResultFormat } from './results/retrieve.js';
-import { SampleRequests, type SampleBody, type SampleOptions } from './sampling/sampleRequest.js';
-import { attachSequenceIds, checkHonoured, ignoredOptions, padPromptLogprobs } from './sampling/sampleChecks.js';
-import { resubmitting, type SamplingRetryOptions } from './sampling/resubmitting.js';
+import type { SampleOptions } from './sampling/sampleRequest.js';
+import type { SamplingRetryOptions } from './sampling/resubmitting.js';
 import { segments } from './rest/restQuery.js';
+import { Samples } from './sampling/Samples.js';
 import { openSharedSession, toSamplerHandle } from './sampling/samplerHandle.js';
 import type { OpenSession } from './session/Session.js';
-import { SessionPoller } from './results/SessionPoller.js';
-import { TinkerFuture, type FutureProgress } from './TinkerFuture.js';
+import { TinkerFuture } from './TinkerFuture.js';
 
 export type { SampleOptions } from './sampling/sampleRequest.js';
 export type { SamplingRetryOptions } from './sampling/resubmitting.js';
@@ -68,11 +54,6 @@ export interface FromHandleOptions {
   readonly logLevel?: LogLevel;
 }
 
-const SAMPLE: ResultFormat<SampleResponse> = { json: SampleResponseJson, protobuf: decodeSampleResponse };
-const BACKPRESSURE = { 'x-tinker-sampling-backpressure': '1' };
-const CLONE_BLOCK = 1_000_000_000;
-const TWO_HOURS_MS = 120 * 60_000;
-
 /**
  * Samples from one set of weights.
  *
@@ -84,17 +65,10 @@ export class SamplingClient {
   readonly #session: OpenSession;
   readonly #lifecycle: Lifecycle;
   readonly #options: SamplingClientOptions;
-  readonly #requests: SampleRequests;
+  readonly #samples: Samples;
   /** One for all samples, which are many. */
   readonly #kind: WorkKind;
-  readonly #concurrency: Budget | undefined;
-  readonly #progress: Progress | undefined;
-  /** undefined until the service has said which number this clone has. */
-  #clone: number | undefined;
-  readonly #joined: Observable<number>;
   readonly #leave: Observable<void>;
-  #sent = 0;
-  #poller: SessionPoller | undefined;
 
   /** Made by a ServiceClient or a TrainingClient; `clone` is 0 but for clients made from a handle. */
   constructor(
@@ -105,21 +79,13 @@ export class SamplingClient {
     clone: number | 'join' = 0,
     leave: () => Observable<void> = () => of(undefined),
   ) {
-    const { config, scheduler } = session.connection;
-    const { progressTimeoutMs = TWO_HOURS_MS } = options.retry ?? {};
     this.#session = session;
     this.#lifecycle = lifecycle;
     this.#options = options;
     this.samplingSessionId = samplingSessionId;
     this.#kind = { requestType: 'Sample', target: samplingSessionId };
-    this.#requests = new SampleRequests(samplingSessionId, options.recordStabilityInfo ?? false);
-    this.#clone = clone === 'join' ? undefined : clone;
+    this.#samples = new Samples(session, samplingSessionId, options, clone);
     this.#leave = once(defer(leave));
-    this.#joined = once(this.#join());
-    this.#concurrency = config.sampleUseRetrieveFutures
-      ? undefined
-      : new Budget(config.sampleMaxConcurrentRequests, 'hard');
-    this.#progress = config.sampleEnableStuckDetection ? new Progress(progressTimeoutMs, scheduler) : undefined;
   }
 
   /**
@@ -164,7 +130,7 @@ export class SamplingClient {
 
   /** Samples `numSamples` continuations of the prompt. */
   sample(options: SampleOptions): TinkerFuture<SampleResponse> {
-    return this.#lifecycle.start((progress) => this.#sample(options, progress), this.#kind, options);
+    return this.#lifecycle.start((progress) => this.#samples.sample(options, progress), this.#kind, options);
   }
 
   /** The log probability of every prompt token; NaN where there is none, as for the first. */
@@ -178,7 +144,7 @@ export class SamplingClient {
     };
     return this.#lifecycle.start(
       (progress) =>
-        this.#sample(asked, progress).pipe(
+        this.#samples.sample(asked, progress).pipe(
           map(({ promptLogprobs }) => {
             if (promptLogprobs === undefined)
               throw new APIResponseValidationError('the service returned no prompt logprobs');
@@ -213,79 +179,5 @@ export class SamplingClient {
     return this.#session.connection
       .call({ method: 'GET', path, lane: 'rest' }, GetSamplerResponse)
       .pipe(map(({ baseModel }) => baseModel));
-  }
-
-  #sample(options: SampleOptions, progress: FutureProgress): Observable<SampleResponse> {
-    const body = this.#requests.body(options);
-    const bytes = estimatePromptBytes(options.prompt);
-    // Built when its slot is there: a sample that is cancelled while it waits takes no number.
-    const attempts = (): Observable<SampleResponse> =>
-      resubmitting(
-        this.#session.connection,
-        this.samplingSessionId,
-        this.#options.retry,
-        (accepting) => this.#submit(body, bytes, accepting),
-        (response) => this.#finished(response, options),
-        progress,
-      );
-    const watched = (): Observable<SampleResponse> => this.#progress?.watch(attempts()) ?? attempts();
-    return this.#concurrency?.hold(1, watched) ?? watched();
-  }
-
-  #finished(response: SampleResponse, options: SampleOptions): SampleResponse {
-    this.#progress?.made();
-    for (const option of ignoredOptions(response, options)) {
-      this.#session.connection.events.emit({ type: 'option-ignored', target: this.samplingSessionId, option });
-    }
-    return checkHonoured(padPromptLogprobs(response, options.prompt), options);
-  }
-
-  /** One submission and its result. A submission refused for its pace goes out again under the same number. */
-  #submit(body: SampleBody, bytes: number, progress: FutureProgress): Observable<SampleResponse> {
-    const clone = this.#clone;
-    return clone === undefined
-      ? this.#joined.pipe(concatMap((joined) => this.#submitAs(joined, body, bytes, progress)))
-      : this.#submitAs(clone, body, bytes, progress);
-  }
-
-  #submitAs(clone: number, body: SampleBody, bytes: number, progress: FutureProgress): Observable<SampleResponse> {
-    const { connection, dispatcher } = this.#session;
-    const number = this.#sent++;
-    const seqId = clone * CLONE_BLOCK + number;
-    // Past 2⁵³ a number is no longer exact, and two samples of a clone would have the same; its text is.
-    const seqText = clone === 0 ? String(number) : String(BigInt(clone) * BigInt(CLONE_BLOCK) + BigInt(number));
-    const startedMs = connection.scheduler.now();
-    const sent = { requestType: 'Sample', target: this.samplingSessionId, seqId, bytes, startedMs } as const;
-    const idempotencyKey = connection.uuid();
-    const response = dispatcher.dispatch(bytes, () =>
-      connection.attempt(
-        { path: 'asample', lane: 'sampling', jsonText: this.#requests.text(body, seqText), headers: BACKPRESSURE },
-        idempotencyKey,
-      ),
-    );
-    return onAnswer(response, (answer) => {
-      const accepted = accept(connection, sent, answer, progress);
-      return awaitResult(this.#session, accepted, SAMPLE, this.#pollerOf(clone), attachSequenceIds);
-    });
-  }
-
-  #join(): Observable<number> {
-    const json = JoinSamplingSessionRequest.encode({
-      samplingSessionId: this.samplingSessionId,
-      type: 'join_sampling_session',
-    });
-    return this.#session.connection
-      .call({ path: 'join_sampling_session', lane: 'session', json }, JoinSamplingSessionResponse)
-      .pipe(
-        map(({ clientCounter }) => {
-          this.#clone = clientCounter;
-          return clientCounter;
-        }),
-      );
-  }
-
-  #pollerOf(clone: number): SessionPoller | undefined {
-    if (!this.#session.connection.config.sampleUseRetrieveFutures) return undefined;
-    return (this.#poller ??= new SessionPoller(this.#session.connection, this.samplingSessionId, clone));
   }
 }

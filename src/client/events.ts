@@ -25,7 +25,8 @@ export interface WorkKind {
   readonly requestType: RequestType;
   readonly target: string;
 }
-interface Work extends WorkKind {
+/** The same for work that the service has accepted. */
+interface AcceptedKind extends WorkKind {
   readonly requestId: string;
 }
 
@@ -53,7 +54,7 @@ export type TinkerEvent = At &
         readonly bytes: number;
         /** The number of the turn or of the sample; beyond 2⁵³, where a clone's may lie, it is rounded. */
         readonly seqId: number | undefined;
-      } & Work)
+      } & AcceptedKind)
     /** A request failed in passing and goes out again after the delay. */
     | ({
         readonly type: 'request-retry';
@@ -62,18 +63,22 @@ export type TinkerEvent = At &
         readonly attempt: number;
         readonly delayMs: number;
         readonly error: TinkerError;
-      } & Partial<Work>)
+      } & Partial<AcceptedKind>)
     /** The service says how its queue stands, and why the work waits. */
     | ({
         readonly type: 'queue-state';
         readonly state: QueueState;
         readonly reason: string | undefined;
         readonly waitedMs: number;
-      } & Work)
-    | ({ readonly type: 'request-finished'; readonly elapsedMs: number } & Work)
-    | ({ readonly type: 'request-failed'; readonly elapsedMs: number; readonly error: TinkerError } & Partial<Work>)
+      } & AcceptedKind)
+    | ({ readonly type: 'request-finished'; readonly elapsedMs: number } & AcceptedKind)
+    | ({
+        readonly type: 'request-failed';
+        readonly elapsedMs: number;
+        readonly error: TinkerError;
+      } & Partial<AcceptedKind>)
     /** A call failed, and nobody has awaited its future or subscribed to it. */
-    | ({ readonly type: 'failure-unread'; readonly error: TinkerError } & Partial<Work>)
+    | ({ readonly type: 'failure-unread'; readonly error: TinkerError } & Partial<AcceptedKind>)
     /** Once a minute while there is work: how much of it waits to be accepted by the service, runs there, or has ended. */
     | {
         readonly type: 'work-progress';
@@ -87,7 +92,7 @@ export type TinkerEvent = At &
         readonly quietMs: number;
       }
     /** Training work that was sent already still runs and is billed; a sample is cancelled where the service can. */
-    | ({ readonly type: 'request-abandoned'; readonly cancelled: boolean } & Work)
+    | ({ readonly type: 'request-abandoned'; readonly cancelled: boolean } & AcceptedKind)
     | {
         readonly type: 'sample-resubmitted';
         readonly target: string;

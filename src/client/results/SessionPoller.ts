@@ -1,4 +1,3 @@
-import { isLeft } from 'fp-ts/lib/Either.js';
 import type { Subscription } from 'rxjs';
 import {
   Observable,
@@ -14,24 +13,17 @@ import {
   timer,
   of,
 } from 'rxjs';
-import {
-  FuturesRetrieveRequest,
-  FuturesRetrieveResponse,
-  QueueReport,
-  toQueueState,
-  type FutureCompletion,
-} from '../../wire/futures.js';
+import { FuturesRetrieveRequest, FuturesRetrieveResponse, type FutureCompletion } from '../../wire/futures.js';
 import { BILLING_RETRY_MS } from '../connection/Billing.js';
 import type { Connection } from '../connection/Connection.js';
 import { decodeJson } from '../connection/readJson.js';
 import { APIStatusError, type TinkerError } from '../errors.js';
 import { meaningOf, parseBody } from '../connection/failure.js';
-import type { KnownOutcome } from './retrieve.js';
+import { QueueReports } from './queueReports.js';
+import { MOST_BAD_REQUESTS, SHORTEST_POLL_MS, type KnownOutcome } from './retrieve.js';
 
 const RETRY_MS = 1000;
-const MOST_BAD_REQUESTS = 3;
 const QUIET_MS = 30_000;
-const SHORTEST_POLL_MS = 100;
 
 interface Waiter {
   readonly sinceMs: number;
@@ -57,12 +49,15 @@ export class SessionPoller {
   #notBeforeMs = 0;
   #polling = false;
   #peek: Subscription | undefined;
+  readonly #queue: QueueReports;
 
   constructor(
     readonly connection: Connection,
     readonly samplingSessionId: string,
     readonly clonedSamplerId: number,
-  ) {}
+  ) {
+    this.#queue = new QueueReports(connection);
+  }
 
   /** Emits once, when the request is known to be finished or failed; either way its result can be fetched. */
   wait(requestId: string): Observable<KnownOutcome | undefined> {
@@ -234,20 +229,7 @@ export class SessionPoller {
   }
 
   #sayQueue(requestId: string, sinceMs: number, body: unknown): void {
-    const nowMs = this.connection.scheduler.now();
-    this.#progressMs = nowMs;
-    const report = QueueReport.decode(body);
-    if (isLeft(report) || (report.right.queueState === undefined && report.right.queueStateReason === undefined))
-      return;
-    const { queueState, queueStateReason: said } = report.right;
-    this.connection.events.emit({
-      type: 'queue-state',
-      requestId,
-      requestType: 'Sample',
-      target: this.samplingSessionId,
-      state: toQueueState(queueState),
-      reason: said === undefined ? undefined : this.connection.secrets.clean(said),
-      waitedMs: nowMs - sinceMs,
-    });
+    this.#progressMs = this.connection.scheduler.now();
+    this.#queue.read(body, { requestType: 'Sample', target: this.samplingSessionId }, requestId, sinceMs);
   }
 }

@@ -2,7 +2,7 @@ import { isLeft } from 'fp-ts/lib/Either.js';
 import type * as t from 'io-ts';
 import { catchError, retry, throwError, timer, type Observable } from 'rxjs';
 import type { TransportResponse } from '../../transport/Transport.js';
-import { CompleteMetadata, isRequestFailed, QueueReport, toErrorCategory, toQueueState } from '../../wire/futures.js';
+import { CompleteMetadata, isRequestFailed, toErrorCategory } from '../../wire/futures.js';
 import { plainText } from '../../wire/plainText.js';
 import { describeErrors } from '../../wire/record.js';
 import { BILLING_RETRY_MS } from '../connection/Billing.js';
@@ -10,6 +10,7 @@ import type { Budget } from '../connection/Budget.js';
 import type { Connection } from '../connection/Connection.js';
 import { APIResponseValidationError, APIStatusError, RequestFailedError } from '../errors.js';
 import type { Accepted } from './awaitResult.js';
+import { QueueReports } from './queueReports.js';
 import { failedOnce } from '../connection/failedOnce.js';
 import { meaningOf, parseBody } from '../connection/failure.js';
 import { onAnswer } from '../connection/onAnswer.js';
@@ -22,11 +23,11 @@ export interface ResultFormat<A> {
   readonly protobuf?: (bytes: Uint8Array) => A;
 }
 
-const MOST_BAD_REQUESTS = 3;
+/** A 400 to a poll counts only when it repeats: some proxies inject one. */
+export const MOST_BAD_REQUESTS = 3;
 const SERVER_ERRORS_AT_ONCE = 2;
 /** A server that answers "not yet" without holding the poll must not be asked in a tight loop. */
-const SHORTEST_POLL_MS = 100;
-const SAY_QUEUE_EVERY_MS = 60_000;
+export const SHORTEST_POLL_MS = 100;
 
 /** Not a failure: ask again after the delay. */
 class NotYet extends Error {
@@ -75,8 +76,7 @@ class Poll<A> {
   #serverErrors = 0;
   #badRequests = 0;
   #askedMs = 0;
-  #saidMs = -Infinity;
-  #said = '';
+  readonly #queue: QueueReports;
 
   constructor(
     readonly connection: Connection,
@@ -84,6 +84,7 @@ class Poll<A> {
     readonly format: ResultFormat<A>,
   ) {
     this.#startedMs = connection.scheduler.now();
+    this.#queue = new QueueReports(connection);
   }
 
   /** Asks until there is an answer. `onAnnounced` goes on when the answer is only how large the result is. */
@@ -229,29 +230,8 @@ class Poll<A> {
   /** Reports the queue's state, when it is new or a minute old, and asks again. */
   #notYet(body: unknown): NotYet {
     const nowMs = this.connection.scheduler.now();
-    const report = QueueReport.decode(body);
-    if (!isLeft(report)) this.#sayQueue(report.right.queueState, report.right.queueStateReason, nowMs);
+    this.#queue.read(body, this.work, this.work.requestId, this.#startedMs);
     return new NotYet(Math.max(0, SHORTEST_POLL_MS - (nowMs - this.#askedMs)));
-  }
-
-  #sayQueue(queueState: string | undefined, said: string | undefined, nowMs: number): void {
-    if (queueState === undefined && said === undefined) return;
-    const reason = said === undefined ? undefined : this.connection.secrets.clean(said);
-    const state = toQueueState(queueState);
-    const saying = `${state} ${reason ?? ''}`;
-    if (saying === this.#said && nowMs - this.#saidMs < SAY_QUEUE_EVERY_MS) return;
-    this.#said = saying;
-    this.#saidMs = nowMs;
-    const { requestId, requestType, target } = this.work;
-    this.connection.events.emit({
-      type: 'queue-state',
-      requestId,
-      requestType,
-      target,
-      state,
-      reason,
-      waitedMs: nowMs - this.#startedMs,
-    });
   }
 
   /** Some servers answer failed work with a 400 and its reason; either way the error names the request. */

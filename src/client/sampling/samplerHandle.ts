@@ -8,6 +8,7 @@ import { ValidationError, type TinkerError } from '../../wire/tinkerError.js';
 import { connect, type ConnectOptions } from '../connection/connect.js';
 import { Lifecycle } from '../session/Lifecycle.js';
 import { logTo } from '../session/log.js';
+import { CLONES } from './Samples.js';
 import { cancelOnServer, openSession, type OpenSession } from '../session/Session.js';
 
 /** The same fields as the Python SDK's handle, so that a handle made there opens here and the other way round. */
@@ -50,7 +51,6 @@ interface SharedSession {
 }
 /** One per service, session and credential: clients made from handles share budgets and pauses like any others. */
 const shared = new Map<string, SharedSession>();
-const CLONES = 1_000_000_000;
 
 /** @throws ValidationError when the text is no handle. */
 export function openSharedSession(

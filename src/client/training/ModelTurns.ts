@@ -1,3 +1,17 @@
+/*
+ * The path of a training call:
+ *
+ *  1. TrainingClient.forwardBackward   checks the data (trainingInput) and starts a future: session/Lifecycle keeps it
+ *  2. ModelTurns.pass, .operation      takes the model's next turn at once (Turnstile); the rest happens in that turn
+ *  3. passRequests                     cuts the data into chunks and encodes them; an operation is one JSON request
+ *  4. NumberedSends                    numbers the requests, and decides what a failure means for the numbers
+ *  5. connection/Budget                waits until the bytes in flight leave room
+ *  6. connection/resend                sends until the service accepts: the same bytes under the same key
+ *  7. WireFormat                       protobuf, or JSON where the service takes only that
+ *  8. results/awaitResult              reads the promise; the turn ends here, and the next call goes out
+ *  9. results/retrieve                 polls until the result has arrived
+ * 10. combineOutputs                   makes one result of all chunks
+ */
 import { concatMap, forkJoin, map, tap, type Observable } from 'rxjs';
 import { evaluateLoss } from '../../losses/evaluateLoss.js';
 import type { TracedLoss } from '../../losses/TracedLoss.js';

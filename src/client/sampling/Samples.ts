@@ -1,0 +1,155 @@
+/*
+ * The path of a sample:
+ *
+ *  1. SamplingClient.sample     starts a future: session/Lifecycle keeps it until it ends
+ *  2. Samples.sample            checks the options (sampleRequest) and waits for one of 2000 places
+ *  3. Progress.watch            fails everything when nothing has finished for two hours
+ *  4. resubmitting              submits, and submits anew when the promise is lost or a failure passes
+ *  5. Samples.#submitAs         takes the next number
+ *  6. SampleDispatcher          waits for a slot and for bytes; pauses on 429 and sends the same request again
+ *  7. connection/Connection     one request: POST asample
+ *  8. results/awaitResult       reads the promise, then polls by itself (retrieve) or with others (SessionPoller)
+ *  9. sampleChecks              completes the result, and checks that the service honoured the options
+ */
+import { concatMap, map, type Observable } from 'rxjs';
+import { estimatePromptBytes } from '../../wire/estimateBytes.js';
+import { decodeSampleResponse } from '../../wire/proto/sampleResponse.js';
+import {
+  JoinSamplingSessionRequest,
+  JoinSamplingSessionResponse,
+  SampleResponseJson,
+  type SampleResponse,
+} from '../../wire/sampling.js';
+import { Budget } from '../connection/Budget.js';
+import { onAnswer } from '../connection/onAnswer.js';
+import { once } from '../connection/once.js';
+import { accept, awaitResult } from '../results/awaitResult.js';
+import type { ResultFormat } from '../results/retrieve.js';
+import { SessionPoller } from '../results/SessionPoller.js';
+import type { OpenSession } from '../session/Session.js';
+import type { FutureProgress } from '../TinkerFuture.js';
+import { Progress } from './Progress.js';
+import { resubmitting, type SamplingRetryOptions } from './resubmitting.js';
+import { attachSequenceIds, checkHonoured, ignoredOptions, padPromptLogprobs } from './sampleChecks.js';
+import { SampleRequests, type SampleBody, type SampleOptions } from './sampleRequest.js';
+
+const SAMPLE: ResultFormat<SampleResponse> = { json: SampleResponseJson, protobuf: decodeSampleResponse };
+const BACKPRESSURE = { 'x-tinker-sampling-backpressure': '1' };
+const TWO_HOURS_MS = 120 * 60_000;
+/** How many clones a sampler may have, and how many numbers each of them has. */
+export const CLONES = 1_000_000_000;
+
+/** The samples of one client: their numbers, how many are in flight, and whether any of them makes progress. */
+export class Samples {
+  readonly #session: OpenSession;
+  readonly #retry: SamplingRetryOptions | undefined;
+  readonly #requests: SampleRequests;
+  readonly #concurrency: Budget | undefined;
+  readonly #progress: Progress | undefined;
+  /** undefined until the service has said which number this clone has. */
+  #clone: number | undefined;
+  readonly #joined: Observable<number>;
+  #sent = 0;
+  #poller: SessionPoller | undefined;
+
+  constructor(
+    session: OpenSession,
+    readonly samplingSessionId: string,
+    {
+      retry,
+      recordStabilityInfo = false,
+    }: {
+      readonly retry?: SamplingRetryOptions;
+      readonly recordStabilityInfo?: boolean;
+    },
+    clone: number | 'join',
+  ) {
+    const { config, scheduler } = session.connection;
+    this.#session = session;
+    this.#retry = retry;
+    this.#requests = new SampleRequests(samplingSessionId, recordStabilityInfo);
+    this.#clone = clone === 'join' ? undefined : clone;
+    this.#joined = once(this.#join());
+    this.#concurrency = config.sampleUseRetrieveFutures
+      ? undefined
+      : new Budget(config.sampleMaxConcurrentRequests, 'hard');
+    this.#progress = config.sampleEnableStuckDetection
+      ? new Progress(retry?.progressTimeoutMs ?? TWO_HOURS_MS, scheduler)
+      : undefined;
+  }
+
+  /** @throws ValidationError before anything is sent. */
+  sample(options: SampleOptions, progress: FutureProgress): Observable<SampleResponse> {
+    const body = this.#requests.body(options);
+    const bytes = estimatePromptBytes(options.prompt);
+    // Built when its slot is there: a sample that is cancelled while it waits takes no number.
+    const attempts = (): Observable<SampleResponse> =>
+      resubmitting(
+        this.#session.connection,
+        this.samplingSessionId,
+        this.#retry,
+        (accepting) => this.#submit(body, bytes, accepting),
+        (response) => this.#finished(response, options),
+        progress,
+      );
+    const watched = (): Observable<SampleResponse> => this.#progress?.watch(attempts()) ?? attempts();
+    return this.#concurrency?.hold(1, watched) ?? watched();
+  }
+
+  #finished(response: SampleResponse, options: SampleOptions): SampleResponse {
+    this.#progress?.made();
+    for (const option of ignoredOptions(response, options)) {
+      this.#session.connection.events.emit({ type: 'option-ignored', target: this.samplingSessionId, option });
+    }
+    return checkHonoured(padPromptLogprobs(response, options.prompt), options);
+  }
+
+  /** One submission and its result. A submission refused for its pace goes out again under the same number. */
+  #submit(body: SampleBody, bytes: number, progress: FutureProgress): Observable<SampleResponse> {
+    const clone = this.#clone;
+    return clone === undefined
+      ? this.#joined.pipe(concatMap((joined) => this.#submitAs(joined, body, bytes, progress)))
+      : this.#submitAs(clone, body, bytes, progress);
+  }
+
+  #submitAs(clone: number, body: SampleBody, bytes: number, progress: FutureProgress): Observable<SampleResponse> {
+    const { connection, dispatcher } = this.#session;
+    const number = this.#sent++;
+    const seqId = clone * CLONES + number;
+    // Past 2⁵³ a number is no longer exact, and two samples of a clone would have the same; its text is.
+    const seqText = clone === 0 ? String(number) : String(BigInt(clone) * BigInt(CLONES) + BigInt(number));
+    const startedMs = connection.scheduler.now();
+    const sent = { requestType: 'Sample', target: this.samplingSessionId, seqId, bytes, startedMs } as const;
+    const idempotencyKey = connection.uuid();
+    const response = dispatcher.dispatch(bytes, () =>
+      connection.attempt(
+        { path: 'asample', lane: 'sampling', jsonText: this.#requests.text(body, seqText), headers: BACKPRESSURE },
+        idempotencyKey,
+      ),
+    );
+    return onAnswer(response, (answer) => {
+      const accepted = accept(connection, sent, answer, progress);
+      return awaitResult(this.#session, accepted, SAMPLE, this.#pollerOf(clone), attachSequenceIds);
+    });
+  }
+
+  #join(): Observable<number> {
+    const json = JoinSamplingSessionRequest.encode({
+      samplingSessionId: this.samplingSessionId,
+      type: 'join_sampling_session',
+    });
+    return this.#session.connection
+      .call({ path: 'join_sampling_session', lane: 'session', json }, JoinSamplingSessionResponse)
+      .pipe(
+        map(({ clientCounter }) => {
+          this.#clone = clientCounter;
+          return clientCounter;
+        }),
+      );
+  }
+
+  #pollerOf(clone: number): SessionPoller | undefined {
+    if (!this.#session.connection.config.sampleUseRetrieveFutures) return undefined;
+    return (this.#poller ??= new SessionPoller(this.#session.connection, this.samplingSessionId, clone));
+  }
+}
