@@ -1,5 +1,7 @@
 /** Named steps, in order, some beside the others: each is counted, and only a step that all others need ends the run. */
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
@@ -46,6 +48,17 @@ export function execute(program, args = [], { cwd = root, env = {}, show = false
       else fail(`exit code ${code ?? signal}`);
     });
   });
+}
+
+/** What the programs have used so far, where the system tells: the time that remains the same on a busy machine. */
+function childrenCpuSeconds() {
+  try {
+    const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1].split(' ');
+    // Of children that have ended, in user and in system mode, in hundredths of a second.
+    return (Number(fields[13]) + Number(fields[14])) / 100;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Our environment without what `npm run` adds to it: a program started here may work in another folder. */
@@ -109,7 +122,11 @@ export async function runSteps(steps, ending = () => []) {
   console.log(['', ...ending(), ''].join('\n'));
   for (const { name, passed, seconds } of outcomes.sort((a, b) => b.seconds - a.seconds))
     console.log(`${passed ? 'passed' : 'FAILED'} ${seconds.toFixed(1).padStart(6)} s  ${name}`);
-  console.log(`${''.padEnd(7)}${((Date.now() - started) / 1000).toFixed(1).padStart(6)} s  in all`);
+  const cpu = childrenCpuSeconds();
+  console.log(
+    `${''.padEnd(7)}${((Date.now() - started) / 1000).toFixed(1).padStart(6)} s  in all` +
+      (cpu === undefined ? '' : `, with ${cpu.toFixed(0)} s of CPU time on ${availableParallelism()} cores`),
+  );
   console.log(`${outcomes.length - failed} passed, ${failed} failed`);
   // What was begun and not waited for has nothing to go on for.
   process.exit(failed === 0 ? 0 : 1);

@@ -54,7 +54,7 @@ describe('after a restart', () => {
     await makeSampler(caller, session, 0, { base_model: 'fake/model' });
     expect(readdirSync(join(data, 'samplers'))).toHaveLength(1);
     await caller.send(`sessions/${session}/finish`, { reason: { type: 'success' }, detail: null });
-    await expect.poll(() => readdirSync(join(data, 'samplers'))).toEqual([]);
+    await expect.poll(() => readdirSync(join(data, 'samplers')), { timeout: 10_000 }).toEqual([]);
   });
 
   it('a model that lived in memory says from which checkpoint to resume', async () => {
