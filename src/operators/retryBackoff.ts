@@ -1,14 +1,6 @@
-import {
-  asyncScheduler,
-  defer,
-  type MonoTypeOperatorFunction,
-  retry,
-  type SchedulerLike,
-  tap,
-  throwError,
-  timer,
-} from 'rxjs';
+import { asyncScheduler, defer, type MonoTypeOperatorFunction, retry, type SchedulerLike, tap, throwError } from 'rxjs';
 import { currentGate } from './gate.js';
+import { longTimer } from './internal/longTimer.js';
 import { systemRandom } from './internal/random.js';
 import { underGate } from './internal/underGate.js';
 
@@ -74,7 +66,7 @@ export function retryBackoff<T>({
         const own = Math.min(maxMs, initialMs * factor ** (attempt - 1)) * (1 + jitter * (2 * random() - 1));
         const delayMs = serverDelayMs(error) ?? own;
         if (scheduler.now() + delayMs - since > deadlineMs) return throwError(() => error);
-        return timer(delayMs, scheduler);
+        return longTimer(delayMs, scheduler);
       };
       return underGate(currentGate(), source).pipe(
         tap(() => (since = scheduler.now())),

@@ -1,5 +1,5 @@
 import { catchError, concat, defer, map, of, throwError } from 'rxjs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { retryBackoff, type RetryBackoffOptions } from '../../src/operators/retryBackoff.js';
 import { keepsContract } from './contract.js';
 import { marbles } from './marbles.js';
@@ -76,6 +76,23 @@ describe('retryBackoff', () => {
       m.expect(source.pipe(retryBackoff({ initialMs: 2, maxMs: 5, random: () => 0.9 }))).toBeObservable(expected);
     }),
   );
+
+  it('waits 30 days where the server asks for them, instead of trying 124 times in 200 ms', () => {
+    vi.useFakeTimers();
+    try {
+      let attempts = 0;
+      const month = 30 * 24 * 3600 * 1000;
+      const source = defer(() => (attempts++, throwError(() => ({ retryable: true, retryAfterMs: month }))));
+      const running = source.pipe(retryBackoff()).subscribe();
+      vi.advanceTimersByTime(month - 1);
+      expect(attempts).toBe(1);
+      vi.advanceTimersByTime(1);
+      expect(attempts).toBe(2);
+      running.unsubscribe();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 
   it(
     'takes a server delay of zero: at once',

@@ -1,6 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { map, NEVER, Observable, tap, timer } from 'rxjs';
+import { describe, expect, it, vi } from 'vitest';
+import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
+import { Gate, withGate } from '../../src/operators/gate.js';
 import { takeUntilIdle } from '../../src/operators/takeUntilIdle.js';
 import { keepsContract } from './contract.js';
+import { gated } from './gated.js';
 import { marbles } from './marbles.js';
 
 describe('takeUntilIdle', () => {
@@ -53,6 +57,55 @@ describe('takeUntilIdle', () => {
       const expected = '       -a-|';
       m.expect(source.pipe(takeUntilIdle({ idleMs: 2, scheduler: m.scheduler }))).toBeObservable(expected);
     }),
+  );
+
+  it(
+    'does not take a paused file for an idle one: 10 of 10 steps, where it was 2',
+    marbles((m) => {
+      const { source, sent } = gated(10);
+      const result = source.pipe(
+        takeUntilIdle({ idleMs: 3 }),
+        concatMapAhead((row) => timer(20).pipe(map(() => String(row))), { ahead: 0 }),
+        tap({ complete: () => expect(sent()).toBe(10) }),
+      );
+      const steps = Array.from({ length: 9 }, (_, step) => `20ms ${step} `)
+        .join('')
+        .replace(/20ms (?!0)/g, '19ms ');
+      m.expect(result).toBeObservable(`${steps}19ms (9|)`);
+    }),
+  );
+
+  it(
+    'counts the silence from when the source could go on again',
+    marbles((m) => {
+      const gate = new Gate();
+      const silent = m.cold('  a---------------');
+      const closed = m.cold('  -c---o----------').pipe(tap((event) => gate.set(event === 'o')));
+      const expected = '       a---------|-----';
+      const idle = new Observable<string>((subscriber) =>
+        withGate(gate, () => silent.pipe(takeUntilIdle({ idleMs: 5 })).subscribe(subscriber)),
+      );
+      closed.subscribe();
+      m.expect(idle).toBeObservable(expected);
+    }),
+  );
+
+  it.each([Infinity, 40 * 24 * 3600 * 1000])(
+    'does not complete at once with idleMs %d, which no timer can wait for',
+    (idleMs) => {
+      vi.useFakeTimers();
+      try {
+        let done = false;
+        const running = NEVER.pipe(takeUntilIdle({ idleMs })).subscribe({ complete: () => (done = true) });
+        vi.advanceTimersByTime(39 * 24 * 3600 * 1000);
+        expect(done).toBe(false);
+        vi.advanceTimersByTime(2 * 24 * 3600 * 1000);
+        expect(done).toBe(idleMs < Infinity);
+        running.unsubscribe();
+      } finally {
+        vi.useRealTimers();
+      }
+    },
   );
 
   it.each([-1, NaN])('refuses idleMs %s', (idleMs) => {
