@@ -28,7 +28,7 @@ export function fromCsv<T = Record<string, string>>(path: string | URL, options:
   if (delimiter !== undefined && (delimiter.length !== 1 || /["\r\n]/.test(delimiter))) {
     throw new RangeError(`delimiter must be one character other than a quote or a line end, got '${delimiter}'`);
   }
-  return fromRowBatches((signal) => records(filePath(path), signal, options));
+  return fromRowBatches((signal) => records(filePath(path), signal, options), { name: 'fromCsv' });
 }
 
 async function* records<T>(file: string, signal: AbortSignal, options: CsvOptions<T>): AsyncGenerator<Iterable<T>> {

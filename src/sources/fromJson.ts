@@ -15,7 +15,7 @@ import type { RowOptions } from './RowOptions.js';
  * that is no array, or whose array does not end, is a {@link SourceError}. Holds one chunk and one element.
  */
 export function fromJson<T = unknown>(path: string | URL, options: RowOptions<T> = {}): Observable<T> {
-  return fromRowBatches((signal) => elements(filePath(path), signal, options));
+  return fromRowBatches((signal) => elements(filePath(path), signal, options), { name: 'fromJson' });
 }
 
 async function* elements<T>(file: string, signal: AbortSignal, options: RowOptions<T>): AsyncGenerator<Iterable<T>> {

@@ -18,9 +18,12 @@ import type { RowOptions } from './RowOptions.js';
  * downstream is full, and holds one chunk of 256 KiB (and one line, where that is longer).
  */
 export function fromJsonl<T = unknown>(path: string | URL, options: RowOptions<T> = {}): Observable<T> {
-  return fromRowBatches((signal) => {
-    const file = filePath(path);
-    const tally = new RowTally<T>(file, options);
-    return jsonLines(readBytes(file, signal, tally), tally);
-  });
+  return fromRowBatches(
+    (signal) => {
+      const file = filePath(path);
+      const tally = new RowTally<T>(file, options);
+      return jsonLines(readBytes(file, signal, tally), tally);
+    },
+    { name: 'fromJsonl' },
+  );
 }

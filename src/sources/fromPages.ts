@@ -1,5 +1,5 @@
 import { concatMap, defer, EMPTY, expand, from, map, type Observable, type ObservableInput } from 'rxjs';
-import { currentGate } from '../operators/gate.js';
+import { findGate } from '../operators/internal/findGate.js';
 import { whenOpen } from '../operators/internal/whenOpen.js';
 import { keepGate } from '../operators/keepGate.js';
 
@@ -59,7 +59,7 @@ export function fromPages<P, T, C = string>(
       }),
     );
   return defer(() => {
-    const gate = currentGate();
+    const gate = findGate('fromPages');
     return read({ offset: 0, limit, cursor: undefined }).pipe(
       keepGate(),
       expand(({ next }) =>

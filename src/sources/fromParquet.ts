@@ -28,7 +28,7 @@ export function fromParquet<T = Record<string, unknown>>(
   path: string | URL,
   options: ParquetOptions<T> = {},
 ): Observable<T> {
-  return fromRowBatches((signal) => rowGroups(filePath(path), signal, options));
+  return fromRowBatches((signal) => rowGroups(filePath(path), signal, options), { name: 'fromParquet' });
 }
 
 async function* rowGroups<T>(

@@ -1,5 +1,12 @@
 import { Observable } from 'rxjs';
-import { currentGate, withGate } from '../operators/gate.js';
+import { withGate } from '../operators/gate.js';
+import { findGate } from '../operators/internal/findGate.js';
+import { RowWalk } from './internal/RowWalk.js';
+
+export interface RowBatchesOptions {
+  /** What `backpressure$` calls the source. Default 'fromRowBatches'. */
+  readonly name?: string;
+}
 
 /**
  * The rows of an async iterable of batches, as fast as demand allows: what the file sources are made of, for your own.
@@ -16,79 +23,32 @@ import { currentGate, withGate } from '../operators/gate.js';
  *
  * @see docs/backpressure.md
  */
-export function fromRowBatches<T>(open: (signal: AbortSignal) => AsyncIterable<Iterable<T>>): Observable<T> {
+export function fromRowBatches<T>(
+  open: (signal: AbortSignal) => AsyncIterable<Iterable<T>>,
+  { name = 'fromRowBatches' }: RowBatchesOptions = {},
+): Observable<T> {
   return new Observable((subscriber) => {
-    const gate = currentGate();
+    const gate = findGate(name);
     const abort = new AbortController();
     const batches = open(abort.signal)[Symbol.asyncIterator]();
-    let rows: Iterator<T> | undefined;
-    let walking = false;
-    let stopWaiting: (() => void) | undefined;
-
-    // Everything is emitted under the gate, so that what starts because of a row, or because of the end, finds it too.
-    const emit = () => withGate(gate, emitRows);
     const fail = (error: unknown) => withGate(gate, () => subscriber.error(error));
-    const emitRows = () => {
-      walking = true;
-      try {
-        while (rows !== undefined && !subscriber.closed) {
-          if (gate?.isOpen === false) {
-            stopWaiting = gate.onceOpen(emit);
-            return;
-          }
-          const row = rows.next();
-          if (row.done === true) rows = undefined;
-          else subscriber.next(row.value);
-        }
-      } catch (error) {
-        // An iterator that has thrown is over.
-        rows = undefined;
-        subscriber.error(error);
-      } finally {
-        walking = false;
-      }
-      if (subscriber.closed) putAway();
-      else read();
-    };
-
     const read = () => {
       batches
         .next()
         .then((batch) => {
           if (subscriber.closed) return;
-          if (batch.done === true) return withGate(gate, () => subscriber.complete());
-          rows = iteratorOf(batch.value);
-          emit();
+          if (batch.done === true) withGate(gate, () => subscriber.complete());
+          else rows.walk(batch.value);
         }, fail)
         .catch(fail);
     };
-
-    /** Returns a batch that nobody will walk through to its end. */
-    const putAway = () => {
-      const left = rows;
-      rows = undefined;
-      try {
-        left?.return?.();
-      } catch {
-        // Nobody is left to tell.
-      }
-    };
+    const rows = new RowWalk<T>(subscriber, gate, read);
 
     read();
     return () => {
-      stopWaiting?.();
       abort.abort();
-      // Who unsubscribes on a row does so while the batch is in use; it is put away right after.
-      if (!walking) putAway();
       // An iterable that fails while it is put away has nobody left to tell.
       batches.return?.().then(undefined, () => {});
     };
   });
-}
-
-function iteratorOf<T>(batch: Iterable<T>): Iterator<T> {
-  if (typeof (batch as Partial<Iterable<T>> | null | undefined)?.[Symbol.iterator] !== 'function') {
-    throw new TypeError(`a batch of rows must be iterable, got ${batch === null ? 'null' : typeof batch}`);
-  }
-  return batch[Symbol.iterator]();
 }

@@ -121,7 +121,7 @@ export function fromServerSentEvents(
       const limitMs = Math.min(Math.max(maxRetryMs, waitMs), MOST_A_TIMER_TAKES_MS);
       return timer(Math.min(limitMs, waitMs * 2 ** (attempt - 1)), scheduler);
     };
-    return underGate(currentGate(), fromRowBatches(connect)).pipe(
+    return underGate(currentGate(), fromRowBatches(connect, { name: 'fromServerSentEvents' })).pipe(
       repeat({ delay: () => (over ? EMPTY : lost(1)) }),
       retry({
         delay: (error: unknown, attempt) =>

@@ -15,14 +15,27 @@ export interface StdinOptions<T> extends RowOptions<T> {
  * JSONL from standard input, in order, as fast as demand allows: `generate | node train.js`.
  *
  * Like {@link fromJsonl}, with 'stdin' for the file's name. While it is paused the writer at the other end of the pipe
- * is, too. Completes with the end of the input. Unsubscribing closes the input, so it can be read only once.
+ * is, too. Completes with the end of the input. Unsubscribing closes the input. It can be read
+ * only once: a second subscribe, as for a second epoch, is a {@link SourceError}.
  */
 export function fromStdin<T = unknown>(options: StdinOptions<T> = {}): Observable<T> {
-  return fromRowBatches((signal) => {
-    const tally = new RowTally<T>('stdin', options);
-    return jsonLines(read(options.input ?? process.stdin, signal, tally), tally);
-  });
+  return fromRowBatches(
+    (signal) => {
+      const { input = process.stdin } = options;
+      if (taken.has(input))
+        throw new SourceError(
+          'stdin',
+          'was read already, and can be read only once. For several epochs put it into a file',
+        );
+      taken.add(input);
+      const tally = new RowTally<T>('stdin', options);
+      return jsonLines(read(input, signal, tally), tally);
+    },
+    { name: 'fromStdin' },
+  );
 }
+
+const taken = new WeakSet<Readable>();
 
 async function* read(input: Readable, signal: AbortSignal, count: { bytes: number }): AsyncGenerator<Buffer> {
   // Waiting for a terminal can take for ever: unsubscribing must not have to wait for the next line.

@@ -1,11 +1,15 @@
+export { fromArray } from './fromArray.js';
+export { fromAsyncIterable } from './fromAsyncIterable.js';
 export { fromConversations } from './fromConversations.js';
 export { type CsvOptions, fromCsv } from './fromCsv.js';
+export { fromIterable } from './fromIterable.js';
 export { fromJson } from './fromJson.js';
 export { fromJsonl } from './fromJsonl.js';
+export { fromNative, type NativeObservable } from './fromNative.js';
 export { fromPages, type PageRequest, type PagesOptions } from './fromPages.js';
 export { fromParquet, type ParquetOptions } from './fromParquet.js';
 export { fromPreferences } from './fromPreferences.js';
-export { fromRowBatches } from './fromRowBatches.js';
+export { fromRowBatches, type RowBatchesOptions } from './fromRowBatches.js';
 export {
   fromServerSentEvents,
   type ServerSentEvent,

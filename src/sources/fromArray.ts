@@ -1,0 +1,16 @@
+import type { Observable } from 'rxjs';
+import { fromIterable } from './fromIterable.js';
+
+/**
+ * The values of an array, as fast as demand allows: data in memory, for `repeatEpochs` and endless runs.
+ *
+ * ```ts
+ * fromArray(datums).pipe(repeatEpochs(), batch({ size: 32 }), train(trainer, options), take(500))
+ * ```
+ * RxJS's `from` hands all values on at once, whatever lies downstream; this one stops between two values while the
+ * bounded operator downstream is full. Without one it emits synchronously, as `from` does. Holds nothing but the array.
+ */
+export function fromArray<T>(values: readonly T[]): Observable<T> {
+  if (!Array.isArray(values as unknown)) throw new TypeError(`values must be an array, got ${typeof values}`);
+  return fromIterable(values);
+}
