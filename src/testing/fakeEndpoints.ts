@@ -1,6 +1,8 @@
+import { isLeft } from 'fp-ts/lib/Either.js';
 import { encodeForwardBackwardOutput } from '../wire/proto/forwardBackwardOutput.js';
 import { encodeSampleResponse } from '../wire/proto/sampleResponse.js';
-import { SampleResponseJson, type SampleResponse } from '../wire/sampling.js';
+import type { ModelInput } from '../wire/modelInput.js';
+import { SampleRequest, SampleResponseJson, type SampleResponse } from '../wire/sampling.js';
 import { ClientConfig, DynamicConfig } from '../wire/session.js';
 import { TensorData } from '../wire/tensor.js';
 import {
@@ -23,8 +25,25 @@ export interface FakeWork {
   readonly forwardBackward?: (pass: ForwardBackwardRequest) => ForwardBackwardOutput;
   /** The metrics of an optimizer step, by the request's JSON. Default none. */
   readonly optimStep?: (request: Readonly<Record<string, unknown>>) => Readonly<Record<string, number>>;
-  /** The result of a sample, by the request's JSON. Default: tokens 1, 2, 3 … with logprob −1. */
-  readonly sample?: (request: Readonly<Record<string, unknown>>) => SampleResponse;
+  /**
+   * The result of a sample: a response, or just the tokens of each sequence, which then end with `stop` and have logprob −1.
+   * Default: as many sequences as asked for, of tokens 1, 2, 3 … up to `maxTokens`, with logprob −1.
+   */
+  readonly sample?: (request: FakeSampleRequest) => SampleResponse | readonly ArrayLike<number>[];
+}
+
+/** A sample that was asked for. */
+export interface FakeSampleRequest {
+  /** What is to be continued. */
+  readonly prompt: ModelInput;
+  /** How many sequences. */
+  readonly numSamples: number;
+  /** How to sample; `maxTokens` is absent where it was not given. */
+  readonly samplingParams: SampleRequest['samplingParams'];
+  /** Whether the logprobs of the prompt are wanted. */
+  readonly promptLogprobs: boolean;
+  /** The request as it was sent, with everything else there is in it. */
+  readonly json: Readonly<Record<string, unknown>>;
 }
 
 type Endpoint = (request: FakeRequest, promises: FakePromises, work: FakeWork) => Answer;
@@ -72,7 +91,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     const requestId = `${String(request.json['sampling_session_id'])}:${request.seqText}`;
     const count = Number(request.json['num_samples'] ?? 1);
     const result = (poll: FakeRequest): ReturnType<typeof json> => {
-      const response = (work.sample ?? defaultSample)(request.json);
+      const response = toResponse((work.sample ?? defaultSample)(sampleRequest(request.json)));
       return wantsProtobuf(poll, work)
         ? protobuf(encodeSampleResponse(response))
         : json(SampleResponseJson.encode(response as never));
@@ -127,21 +146,35 @@ function defaultOutput({ data }: ForwardBackwardRequest): ForwardBackwardOutput 
   return { lossFnOutputType: 'TensorLogprobs', lossFnOutputs, metrics: { 'loss:sum': loss } };
 }
 
-function defaultSample(request: Readonly<Record<string, unknown>>): SampleResponse {
-  const { num_samples: count = 1, prompt_logprobs: scored, prompt, sampling_params: params } = request;
-  const length = (params as { max_tokens?: number }).max_tokens ?? 1;
-  const promptLength = (prompt as { chunks: { tokens?: unknown[] }[] }).chunks.reduce(
-    (sum, { tokens = [] }) => sum + tokens.length,
-    0,
-  );
+/** The request in words of the client; what it lacks has the protocol's defaults. */
+function sampleRequest(json: Readonly<Record<string, unknown>>): FakeSampleRequest {
+  // A clone's number may be too large to be exact, and is not asked for here.
+  const decoded = SampleRequest.decode({ ...json, seq_id: undefined });
+  if (isLeft(decoded)) throw new Error('the fake service was sent a sample that it cannot read');
+  const { prompt, numSamples, samplingParams, promptLogprobs = false } = decoded.right;
+  return { prompt, numSamples, samplingParams, promptLogprobs, json };
+}
+
+function toResponse(sampled: SampleResponse | readonly ArrayLike<number>[]): SampleResponse {
+  if ('sequences' in sampled) return sampled;
+  const sequences = sampled.map((tokens) => ({
+    stopReason: 'stop' as const,
+    tokens: Int32Array.from(tokens),
+    logprobs: new Float32Array(tokens.length).fill(-1),
+  }));
+  return { sequences, promptCacheHitTokens: 0 };
+}
+
+function defaultSample({ numSamples, samplingParams, prompt, promptLogprobs }: FakeSampleRequest): SampleResponse {
+  const length = samplingParams.maxTokens ?? 1;
   return {
-    sequences: Array.from({ length: Number(count) }, () => ({
+    sequences: Array.from({ length: numSamples }, () => ({
       stopReason: 'length' as const,
       tokens: Int32Array.from({ length }, (_, index) => index + 1),
       logprobs: new Float32Array(length).fill(-1),
     })),
-    ...(scored === true
-      ? { promptLogprobs: Float32Array.from({ length: promptLength }, (_, at) => (at === 0 ? NaN : -1)) }
+    ...(promptLogprobs
+      ? { promptLogprobs: Float32Array.from({ length: prompt.length }, (_, at) => (at === 0 ? NaN : -1)) }
       : {}),
     promptCacheHitTokens: 0,
   };

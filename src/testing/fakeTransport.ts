@@ -4,6 +4,7 @@ import { after, toObservable, type Answer } from './answers.js';
 import { ENDPOINTS, otherEndpoint, type FakeWork } from './fakeEndpoints.js';
 import { FakePromises } from './FakePromises.js';
 import { FakeRequest } from './FakeRequest.js';
+import { endSomeTime } from './internal/endSomeTime.js';
 
 /** One answer, or what makes one; a function that returns undefined leaves the request to the built-in service. */
 export type Reply = Answer | ((request: FakeRequest) => Answer | undefined);
@@ -17,7 +18,10 @@ export type Reply = Answer | ((request: FakeRequest) => Answer | undefined);
 export type Script = Readonly<Record<string, Reply | readonly Reply[]>>;
 
 export interface FakeTransportOptions extends FakeWork {
-  /** The clock of the test: a {@link VirtualClock}, or RxJS's TestScheduler. */
+  /**
+   * The clock of the test: a {@link VirtualClock}, or RxJS's TestScheduler. One of the latter that would run without end, because its
+   * `maxFrames` is infinite, is ended after an hour: a client's heartbeat never ends by itself.
+   */
   readonly scheduler: SchedulerLike;
   readonly script?: Script;
   /** Time from a request to its answer. Default 0: answered before the call returns. */
@@ -64,6 +68,7 @@ export interface FakeTransport {
  */
 export function fakeTransport(options: FakeTransportOptions): FakeTransport {
   const { scheduler, script = {}, latencyMs = 0, workMs = 0 } = options;
+  endSomeTime(scheduler);
   const promises = new FakePromises(scheduler, valueFor(workMs), options.speaks === 'json' ? 'arrival' : 'seq_id');
   const latencyOf = valueFor(latencyMs);
   const requests: FakeRequest[] = [];

@@ -1,6 +1,7 @@
 export { after, dropped, json, protobuf, refusal, text, type Answer } from './answers.js';
-export type { FakeWork } from './fakeEndpoints.js';
+export type { FakeSampleRequest, FakeWork } from './fakeEndpoints.js';
 export { FakeRequest } from './FakeRequest.js';
+export { datum, type FakeSampler, type FakeTrainer, fakeTrainer, type FakeTrainerOptions } from './fakeTrainer.js';
 export {
   fakeTransport,
   type FakeTransport,
@@ -8,4 +9,8 @@ export {
   type Reply,
   type Script,
 } from './fakeTransport.js';
+export { firehose } from './firehose.js';
+export { gated } from './gated.js';
+export { type ContractCase, type OperatorContract, operatorContract } from './operatorContract.js';
+export { runMarbles, type RunMarblesOptions } from './runMarbles.js';
 export { VirtualClock } from './VirtualClock.js';

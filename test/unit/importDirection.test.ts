@@ -17,7 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   sources: ['wire', 'client', 'chat', 'operators'],
   sinks: ['wire', 'client', 'operators', 'sources'],
   rl: ['wire', 'losses', 'client', 'chat', 'operators', 'sources', 'sinks'],
-  testing: ['wire', 'transport', 'client'],
+  testing: ['wire', 'transport', 'client', 'operators'],
   local: ['wire', 'losses'],
   serve: ['wire', 'transport', 'client', 'chat', 'operators', 'sources', 'sinks', 'rl'],
   'ai-sdk': ['wire', 'transport', 'client', 'chat', 'serve'],

@@ -155,7 +155,7 @@ describe('the barrel', () => {
   it('has every public name of the folder', async () => {
     const internal = new Set(['index', 'FakePromises', 'FakeTurns', 'fakeEndpoints']);
     const folder = new URL('../../../src/testing/', import.meta.url);
-    for (const file of readdirSync(folder)) {
+    for (const file of readdirSync(folder).filter((name) => name.endsWith('.ts'))) {
       const name = file.replace('.ts', '');
       if (internal.has(name)) continue;
       const module = (await import(new URL(file, folder).href)) as object;

@@ -1,0 +1,129 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type OperatorFunction, share, Subject, take } from 'rxjs';
+import { firehose } from './firehose.js';
+import { inspectShort } from './internal/inspectShort.js';
+import { runMarbles, type RunMarblesOptions } from './runMarbles.js';
+
+export interface OperatorContract extends Pick<RunMarblesOptions, 'assertDeepEqual'> {
+  /** The operator under test, over strings. Called for every case. */
+  readonly operator: () => OperatorFunction<string, unknown>;
+  /** How many values it may read of an endless synchronous source to emit three: an integer ≥ 3. */
+  readonly readsForThree: number;
+  /** What an empty source, `--|`, becomes, as a diagram. Default `--|`. */
+  readonly empty?: string;
+  /** When it subscribes to that source. Default `^-!`. */
+  readonly emptySubs?: string | string[];
+}
+
+/** One of the manners that an operator should have. */
+export interface ContractCase {
+  /** What is checked, as the title of a test. */
+  readonly title: string;
+  /** Throws where the operator does otherwise. */
+  readonly check: () => void;
+}
+
+/**
+ * The manners every operator should have, as tests for any framework: empty, silent and failing sources, unsubscribing, also from
+ * within an emission, a fresh start for every subscriber, values that are sent on while one is being handled, sharing, and stopping
+ * a synchronous source in time.
+ *
+ * ```ts
+ * for (const { title, check } of operatorContract({ operator: () => batch({ size: 2 }), readsForThree: 6 })) it(title, check);
+ * ```
+ */
+export function operatorContract(contract: OperatorContract): readonly ContractCase[] {
+  const { operator, readsForThree, empty = '--|', emptySubs = '^-!', assertDeepEqual } = contract;
+  const options = assertDeepEqual === undefined ? {} : { assertDeepEqual };
+  const marbles = (title: string, body: Parameters<typeof runMarbles>[0]): ContractCase => ({
+    title,
+    check: () => runMarbles(body, options),
+  });
+  return [
+    marbles('completes with an empty source', ({ cold, expectObservable, expectSubscriptions }) => {
+      const source = cold<string>('--|');
+      expectObservable(source.pipe(operator())).toBe(empty);
+      expectSubscriptions(source.subscriptions).toBe(emptySubs);
+    }),
+    marbles('stays silent with a silent source', ({ cold, expectObservable, expectSubscriptions }) => {
+      const source = cold<string>('----');
+      expectObservable(source.pipe(operator()), '---!').toBe('----');
+      expectSubscriptions(source.subscriptions).toBe('^--!');
+    }),
+    marbles('passes an error of the source', ({ cold, expectObservable, expectSubscriptions }) => {
+      const source = cold<string>('--#');
+      expectObservable(source.pipe(operator())).toBe('--#');
+      expectSubscriptions(source.subscriptions).toBe('^-!');
+    }),
+    marbles(
+      'unsubscribes from the source when unsubscribed, and emits nothing more',
+      ({ hot, expectObservable, expectSubscriptions }) => {
+        const source = hot<string>('--a-a-a-|');
+        expectObservable(source.pipe(operator()), '-!').toBe('---------');
+        expectSubscriptions(source.subscriptions).toBe('^!');
+      },
+    ),
+    marbles('starts afresh for every subscriber', ({ cold, expectObservable }) => {
+      const result = cold<string>('-a-b-c-(de)-f-|').pipe(operator());
+      expectObservable(result).toEqual(result);
+    }),
+    marbles('gives the same to all who share it', ({ cold, expectObservable }) => {
+      const result = cold<string>('-a-b-c-(de)-f-|').pipe(operator());
+      const shared = result.pipe(share());
+      expectObservable(shared).toEqual(result);
+      expectObservable(shared).toEqual(result);
+    }),
+    {
+      title: 'stops a synchronous source when its subscriber has enough',
+      check: () => {
+        const { source, read } = firehose();
+        const seen: unknown[] = [];
+        source.pipe(operator(), take(3)).subscribe((value) => seen.push(value));
+        equal(seen.length, 3, 'values of an endless source');
+        if (read() > readsForThree) throw new Error(`read ${read()} values to emit three, expected ≤ ${readsForThree}`);
+      },
+    },
+    {
+      title: 'leaves the source when unsubscribed from within an emission',
+      check: () => {
+        const source = new Subject<string>();
+        const seen: unknown[] = [];
+        const subscription = source.pipe(operator()).subscribe((value) => {
+          seen.push(value);
+          subscription.unsubscribe();
+        });
+        for (let value = 0; value < 1000 && !subscription.closed; value++) source.next(String(value));
+        // What emits only at the end has had no chance.
+        if (!subscription.closed) subscription.unsubscribe();
+        equal(source.observed, false, 'whether the source still has a subscriber');
+        if (seen.length > 1) throw new Error(`emitted ${seen.length} values, though it was left at the first`);
+      },
+    },
+    {
+      title: 'ends well where the source sends on while a value is handled',
+      check: () => {
+        const source = new Subject<string>();
+        let more = 3;
+        let ended = false;
+        source.pipe(operator()).subscribe({
+          next: () => {
+            if (more-- > 0) source.next(`more ${more}`);
+          },
+          complete: () => (ended = true),
+        });
+        for (let value = 0; value < 50; value++) source.next(String(value));
+        source.complete();
+        equal(source.observed, false, 'whether the source still has a subscriber');
+        // Operators that wait end later; those that do not have ended.
+        if (!ended && more === 3) return;
+        equal(more <= 0, true, 'whether all that was sent was handled');
+      },
+    },
+  ];
+}
+
+function equal(actual: unknown, expected: unknown, what: string): void {
+  if (!isDeepStrictEqual(actual, expected)) {
+    throw new Error(`${what}: expected ${inspectShort(expected)}, got ${inspectShort(actual)}`);
+  }
+}
