@@ -1,6 +1,7 @@
-import { map, type OperatorFunction } from 'rxjs';
+import type { OperatorFunction } from 'rxjs';
 import { dpo } from '../losses/ready/preferences.js';
 import type { TracedLoss } from '../losses/TracedLoss.js';
+import { plainMetrics } from './internal/plainMetrics.js';
 import type { Step } from './step.js';
 import { train, type TrainOptions } from './train.js';
 import type { Trainable } from './Trainable.js';
@@ -42,15 +43,6 @@ export function trainPreferences<T extends Trainable>(
   const steps = train(trainer, { ahead: 2, ...rest, loss } as TrainOptions);
   return (source) => {
     const compared = needsReference ? source.pipe(withReference(reference!, { ahead: referenceAhead })) : source;
-    return compared.pipe(
-      steps,
-      map((step) => ({ ...step, metrics: plain(step.metrics) })),
-    );
+    return compared.pipe(steps, plainMetrics());
   };
 }
-
-/** `custom/accuracy:mean` as `accuracy`. */
-const plain = (metrics: Step['metrics']): Step['metrics'] =>
-  Object.fromEntries(
-    Object.entries(metrics).map(([key, value]) => [/^custom\/(.+):(?:mean|sum)$/.exec(key)?.[1] ?? key, value]),
-  );

@@ -70,6 +70,58 @@ export function declareWork(program: Command, declaration: Declaration): void {
     .action(lazily(declaration, () => import('../commands/train.js')));
 
   program
+    .command('dpo')
+    .description('Train a model on preferences in a JSONL, JSON, CSV or Parquet file')
+    .argument('[data]', 'file of preferences; not needed with --resume')
+    .option('-m, --model <model>', 'base model to train')
+    .option('--from <path>', 'start from the weights of a tinker:// checkpoint instead of a base model')
+    .option('--log <folder>', 'folder for metrics and checkpoints (default: runs/<data>-<time>)')
+    .option('--resume <folder>', 'resume the run logged in this folder, with its options and its reference')
+    .addOption(new Option('--loss <name>', 'which loss (default: dpo)').choices(['dpo', 'ipo', 'simpo', 'orpo']))
+    .option('--beta <beta>', "the loss's beta, or lambda for orpo (default: 0.1, 2 for simpo)", number(0))
+    .option('--reference <model>', `what to compare with: ${MODEL} (default: what training starts from)`)
+    .option('--rank <n>', 'LoRA rank (default: 32)', integer(1))
+    .option('--learning-rate <rate>', 'peak learning rate, falling linearly (default: 1e-5)', number(0))
+    .option('--batch-size <n>', 'pairs in a step (default: 64)', integer(1))
+    .option('--epochs <n>', 'how often to go through the data (default: 1)', integer(1))
+    .option('--steps <n>', 'stop after so many steps, going through the data as often as needed', integer(1))
+    .option('--max-length <tokens>', 'cut longer conversations', integer(2))
+    .option('--renderer <name>', "how conversations are written (default: the model's)")
+    .option('--seed <n>', 'for the order of the data and the first weights (default: 0)', integer(0))
+    .option('--checkpoint-every <steps>', 'save so often (default: 20); always at the end', integer(1))
+    .option('--ahead <n>', 'steps to submit ahead of results (default: 2)', integer(0))
+    .option('--dashboard [port]', 'show the run in the browser', port)
+    .option('--skip-bad-rows', 'skip rows that are no preferences instead of failing')
+    .action(lazily(declaration, () => import('../commands/dpo.js')));
+
+  program
+    .command('distill')
+    .description('Teach a model on its own answers to prompts, graded token by token by a teacher')
+    .argument(
+      '[prompts]',
+      'file of prompts, one a line: text, or JSON (a string, {prompt}, {messages}); not needed with --resume',
+    )
+    .option('--teacher <model>', `who teaches: ${MODEL} (may be repeated; default: the model as it starts)`, several)
+    .option('--teacher-system <text>', 'system message that only the teacher reads')
+    .option('-m, --model <model>', 'base model to train')
+    .option('--from <path>', 'start from the weights of a tinker:// checkpoint instead of a base model')
+    .option('--log <folder>', 'folder for metrics and checkpoints (default: runs/<prompts>-<time>)')
+    .option('--resume <folder>', 'resume the run logged in this folder, with its options')
+    .option('--coefficient <c>', 'how much a token pulls for each nat of difference (default: 1)', number(0))
+    .option('--rank <n>', 'LoRA rank (default: 32)', integer(1))
+    .option('--learning-rate <rate>', 'learning rate (default: the one fitted for the model, or 1e-4)', number(0))
+    .option('--batch-size <n>', 'prompts in a step (default: 64)', integer(1))
+    .option('--group <n>', 'answers to each prompt (default: 4)', integer(1))
+    .option('--max-tokens <n>', 'most tokens of an answer (default: 512)', integer(1))
+    .option('--epochs <n>', 'how often to go through the prompts (default: 1)', integer(1))
+    .option('--steps <n>', 'stop after so many steps, going through the prompts as often as needed', integer(1))
+    .option('--renderer <name>', "how conversations are written (default: the model's)")
+    .option('--seed <n>', 'for the samples and the first weights (default: 0)', integer(0))
+    .option('--checkpoint-every <steps>', 'save so often (default: 20); always at the end', integer(1))
+    .option('--dashboard [port]', 'show the run in the browser', port)
+    .action(lazily(declaration, () => import('../commands/distill.js')));
+
+  program
     .command('sample')
     .description('Sample for a prompt, a file of prompts, or prompts from standard input; results come as they finish')
     .argument('[prompt...]', 'the prompt; several words are one prompt')

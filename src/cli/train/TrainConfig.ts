@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { basename, join, relative, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import type { TrainOn } from '../../chat/renderers/Renderer.js';
 import { CliError } from '../CliError.js';
 import { shellWord } from '../format.js';
@@ -129,10 +129,6 @@ export const datumOptions = ({ trainOn, maxLength }: TrainConfig): { trainOn?: T
   ...(trainOn === undefined ? {} : { trainOn }),
   ...(maxLength === undefined ? {} : { maxLength }),
 });
-
-/** How to go on with a run, as a command. */
-export const resumeCommand = (folder: string): string =>
-  `tinker-rx train --resume ${shellWord(relative('.', folder) || '.')}`;
 
 const timeName = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replaceAll(':', '').replace('T', '-');
 const keeps = (what: string) =>

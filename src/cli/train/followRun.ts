@@ -1,0 +1,150 @@
+import { basename, relative } from 'node:path';
+import {
+  identity,
+  lastValueFrom,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  ReplaySubject,
+  takeUntil,
+  tap,
+} from 'rxjs';
+import type { ServiceClient, TrainingClient } from '../../client/index.js';
+import type { Dashboard } from '../../dashboard/index.js';
+import type { Step } from '../../operators/step.js';
+import type { Checkpoint } from '../../operators/trainingBatch.js';
+import type { ResumePoint } from '../../sources/resumeFrom.js';
+import type { SourceEvent } from '../../sources/index.js';
+import { INTERRUPTED, note, type Context } from '../context.js';
+import { shellWord } from '../format.js';
+import { printProperties } from '../print.js';
+import type { RunPlan } from './runFolder.js';
+
+/** What a run came to. */
+export interface Outcome {
+  readonly last: Step | undefined;
+  readonly checkpoint: Checkpoint | undefined;
+  readonly interrupted: boolean;
+}
+
+export interface FollowOptions {
+  readonly plan: Pick<RunPlan<unknown>, 'folder' | 'dashboard'>;
+  readonly totalSteps: number;
+  readonly resume: ResumePoint;
+  /** The steps, once they are in the log; `stop$` ends the data, so that steps in flight are finished and the last one is saved. */
+  readonly steps: (stop$: Observable<void>) => Observable<Step>;
+  /** How the data is read, for the progress bar. */
+  readonly source$?: Observable<SourceEvent>;
+}
+
+/** Runs the steps with a log, a progress bar and perhaps a dashboard. The first Ctrl-C finishes and saves, the second one stops at once. */
+export async function followRun(
+  context: Context,
+  service: ServiceClient,
+  { plan, totalSteps, resume, steps, source$ }: FollowOptions,
+): Promise<Outcome> {
+  const { progressBar } = await import('../../sinks/index.js');
+  const stop$ = new ReplaySubject<void>(1);
+  const abort$ = new ReplaySubject<void>(1);
+  let presses = 0;
+  let last: Step | undefined;
+  let checkpoint: Checkpoint | undefined = resume.checkpoint;
+  const listening = context.interrupted$.subscribe(() => {
+    presses++;
+    if (presses === 1)
+      note(context, 'Finishing the steps in flight and saving a checkpoint; Ctrl-C again stops at once.');
+    (presses === 1 ? stop$ : abort$).next();
+  });
+  const dashboard = plan.dashboard === undefined ? undefined : await openDashboard(context, service, plan.dashboard);
+  const shown: MonoTypeOperatorFunction<Step> = dashboard?.showSteps(basename(plan.folder)) ?? identity;
+  const bar: MonoTypeOperatorFunction<Step> = progressBar({
+    total: totalSteps,
+    events$: service.events$,
+    stream: context.stderr,
+    ...(source$ === undefined ? {} : { source$ }),
+  });
+  try {
+    await lastValueFrom(
+      steps(stop$).pipe(
+        shown,
+        bar,
+        tap((step) => {
+          last = step;
+          checkpoint = step.checkpoint ?? checkpoint;
+        }),
+        takeUntil(abort$),
+      ),
+      { defaultValue: undefined },
+    );
+  } finally {
+    listening.unsubscribe();
+    await dashboard?.close();
+  }
+  if (presses > 1) await service.destroy();
+  return { last, checkpoint, interrupted: presses > 0 && (last?.index ?? -1) + 1 < totalSteps };
+}
+
+async function openDashboard(context: Context, service: ServiceClient, port: number | true): Promise<Dashboard> {
+  const { serveDashboard } = await import('../../dashboard/index.js');
+  const dashboard = await serveDashboard({ service }, { port: port === true ? 0 : port });
+  note(context, `Dashboard: ${dashboard.url}`);
+  return dashboard;
+}
+
+/** The model of a run: a new one, or as the newest checkpoint of the run has it. */
+export function openTrainer(
+  service: ServiceClient,
+  {
+    model,
+    from,
+    rank,
+    seed,
+  }: { readonly model?: string; readonly from?: string; readonly rank: number; readonly seed: number },
+  { checkpoint }: ResumePoint,
+): PromiseLike<TrainingClient> {
+  if (checkpoint !== undefined) return service.createTrainingClientFromStateWithOptimizer(checkpoint.statePath);
+  if (from !== undefined) return service.createTrainingClientFromState(from);
+  return service.createLoraTrainingClient({ baseModel: model!, rank, seed });
+}
+
+/** How to resume a run, as a command. */
+export const resumeCommand = (command: string, folder: string): string =>
+  `tinker-rx ${command} --resume ${shellWord(relative('.', folder) || '.')}`;
+
+/** Says what a run came to, and what to do next. `told` are numbers of the last step, by their labels. */
+export function reportRun(
+  context: Context,
+  command: string,
+  folder: string,
+  { last, checkpoint, interrupted }: Outcome,
+  told: readonly (readonly [label: string, value: number])[],
+): number {
+  const { statePath, samplerPath, steps = 0 } = checkpoint ?? {};
+  if (interrupted) {
+    note(
+      context,
+      `Stopped; ${steps === 0 ? 'nothing is saved yet' : `saved after step ${steps}`}. Go on with: ${resumeCommand(command, folder)}`,
+    );
+    return INTERRUPTED;
+  }
+  if (last === undefined) note(context, 'The run was finished already.');
+  printProperties(
+    context,
+    [
+      ['Steps', String(steps)],
+      ...told.map(([label, value]) => [label, value.toFixed(4)] as const),
+      ['Log', folder],
+      ...(statePath === undefined ? [] : [['Checkpoint', statePath] as const]),
+      ...(samplerPath === undefined ? [] : [['Sampler', samplerPath] as const]),
+    ],
+    () => ({
+      steps,
+      ...Object.fromEntries(told.map(([label, value]) => [label.toLowerCase().replaceAll(' ', '_'), value])),
+      log: folder,
+      state_path: statePath ?? null,
+      sampler_path: samplerPath ?? null,
+    }),
+  );
+  note(context, `Its curves: tinker-rx dashboard --log ${shellWord(relative('.', folder) || '.')}`);
+  if (samplerPath !== undefined) note(context, `Talk to it: tinker-rx chat --model ${shellWord(samplerPath)}`);
+  return 0;
+}
