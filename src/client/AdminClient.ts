@@ -4,7 +4,9 @@ import {
   BillingUsageResponse,
   CheckpointStorageUsageResponse,
 } from '../wire/admin.js';
-import type { CallOptions } from './CallOptions.js';
+import type { Observable } from 'rxjs';
+import { ValidationError } from '../wire/tinkerError.js';
+import { optionNames, type CallOptions } from './CallOptions.js';
 import { RestCaller } from './rest/RestCaller.js';
 import { withQuery } from './rest/restQuery.js';
 import type { TinkerFuture } from './TinkerFuture.js';
@@ -26,6 +28,10 @@ export interface StorageUsageOptions extends CallOptions {
   readonly projectId?: string;
 }
 
+const AUDIT_OPTIONS = optionNames<AuditLogOptions>({ eventType: true, day: true });
+const USAGE_OPTIONS = optionNames<BillingUsageOptions>({ startingOn: true, endingBefore: true });
+const STORAGE_OPTIONS = optionNames<StorageUsageOptions>({ projectId: true });
+
 /** What an organisation's administrators ask: audit log, usage, and the key at hand. */
 export class AdminClient extends RestCaller {
   /** Who did what, one day at a time. */
@@ -36,17 +42,21 @@ export class AdminClient extends RestCaller {
       { method: 'GET', path: withQuery('audit', { event_type: eventType, day }) },
       AuditLogResponse,
       options,
+      AUDIT_OPTIONS,
     );
   }
 
   /** What was used and billed from one moment to another. */
   getBillingUsage(options: BillingUsageOptions): TinkerFuture<BillingUsageResponse> {
-    const { startingOn, endingBefore } = options;
-    const path = withQuery('billing/usage/events', {
-      starting_on: isoTime(startingOn),
-      ending_before: isoTime(endingBefore),
-    });
-    return this.ask('get_billing_usage', { method: 'GET', path }, BillingUsageResponse, options);
+    const usage = (): Observable<BillingUsageResponse> => {
+      const { startingOn, endingBefore } = options ?? {};
+      const path = withQuery('billing/usage/events', {
+        starting_on: isoTime(startingOn, 'startingOn'),
+        ending_before: isoTime(endingBefore, 'endingBefore'),
+      });
+      return this.asking('get_billing_usage', { method: 'GET', path }, BillingUsageResponse);
+    };
+    return this.start(options, usage, USAGE_OPTIONS);
   }
 
   /** How much room checkpoints take at this moment. */
@@ -55,7 +65,13 @@ export class AdminClient extends RestCaller {
       method: 'GET',
       path: withQuery('billing/usage/checkpoints/current', { project_id: options.projectId }),
     } as const;
-    return this.ask('get_current_checkpoint_storage_usage', call, CheckpointStorageUsageResponse, options);
+    return this.ask(
+      'get_current_checkpoint_storage_usage',
+      call,
+      CheckpointStorageUsageResponse,
+      options,
+      STORAGE_OPTIONS,
+    );
   }
 
   /** What the service knows of the API key in use. */
@@ -69,5 +85,9 @@ export class AdminClient extends RestCaller {
   }
 }
 
-const isoTime = (time: string | Date): string =>
-  typeof time === 'string' ? time : time.toISOString().replace('.000Z', 'Z');
+function isoTime(time: string | Date, name: string): string {
+  if (typeof time === 'string') return time;
+  if (!(time instanceof Date) || Number.isNaN(time.getTime()))
+    throw new ValidationError(`${name} must be a time: ISO 8601 text or a Date`);
+  return time.toISOString().replace('.000Z', 'Z');
+}

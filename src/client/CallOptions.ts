@@ -1,5 +1,6 @@
 import { Subscription, type SchedulerLike } from 'rxjs';
 import { LONGEST_TIMER_MS } from '../transport/system.js';
+import { refuseUnknownKeys } from '../wire/record.js';
 import { ValidationError } from '../wire/tinkerError.js';
 import { APITimeoutError, CancelledError } from './errors.js';
 import type { TinkerFuture } from './TinkerFuture.js';
@@ -18,14 +19,33 @@ export interface CallOptions {
   readonly timeoutMs?: number | undefined;
 }
 
+/**
+ * The names of all options that a call takes: its own, which do not compile when one is missing, and those of every call. A
+ * call refuses any other, so that a misspelt option is not dropped in silence.
+ */
+export const optionNames = <T extends object>(
+  own: Readonly<Record<Exclude<keyof T, keyof CallOptions>, true>>,
+): ReadonlySet<string> => new Set([...Object.keys(own), 'signal', 'timeoutMs' satisfies keyof CallOptions]);
+
+/** What a call takes that has no options of its own. */
+export const CALL_OPTIONS: ReadonlySet<string> = optionNames<CallOptions>({});
+
 /** The options without those that are not sent. */
 export function withoutCallOptions<T extends CallOptions>(options: T): Omit<T, keyof CallOptions> {
-  const { signal: _, timeoutMs: __, ...rest } = options;
+  // Callers without types may give null, which is refused when the call starts.
+  const { signal: _, timeoutMs: __, ...rest } = options ?? {};
   return rest;
 }
 
-/** @throws ValidationError for options that make no sense, CancelledError when the signal has aborted already. */
-export function checkCallOptions({ signal, timeoutMs }: CallOptions): void {
+/**
+ * Checks the options of a call; `names` are those that it takes, where it does not refuse others by itself.
+ *
+ * @throws ValidationError for options that make no sense, CancelledError when the signal has aborted already.
+ */
+export function checkCallOptions(options: CallOptions, names: ReadonlySet<string> | undefined): void {
+  if (typeof options !== 'object' || options === null) throw new ValidationError('options must be an object');
+  if (names !== undefined) refuseUnknownKeys(options, names, 'options');
+  const { signal, timeoutMs } = options;
   if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs > 0))
     throw new ValidationError(`timeoutMs must be a number > 0, got ${String(timeoutMs)}`);
   if (signal === undefined) return;

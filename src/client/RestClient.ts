@@ -20,7 +20,7 @@ import type { FinishStatus } from '../wire/session.js';
 import { ValidationError } from '../wire/tinkerError.js';
 import { parseTinkerPath } from '../wire/tinkerPath.js';
 import { CopyWeightsRequest, CopyWeightsResponse, WeightsInfoRequest, WeightsInfoResponse } from '../wire/weights.js';
-import { withoutCallOptions, type CallOptions } from './CallOptions.js';
+import { optionNames, withoutCallOptions, type CallOptions } from './CallOptions.js';
 import { RequestFailedError } from './errors.js';
 import type { Call } from './connection/Connection.js';
 import { withoutUndefined, prepare } from './connection/prepare.js';
@@ -95,23 +95,47 @@ export interface Identity {
 }
 
 const TRACE_POLL_MS = 5000;
+const ACCESS_OPTIONS = optionNames<AccessOptions>({ accessScope: true });
+/** A page as `fromPages` asks for it has a cursor as well, for the lists that go by one. */
+type Page<T> = T & { readonly cursor?: unknown };
+const PAGE_OPTIONS = optionNames<Page<PageOptions>>({ limit: true, offset: true, cursor: true });
+const SESSIONS_OPTIONS = optionNames<Page<ListSessionsOptions>>({
+  limit: true,
+  offset: true,
+  cursor: true,
+  accessScope: true,
+});
+const RUNS_OPTIONS = optionNames<Page<ListTrainingRunsOptions>>({
+  limit: true,
+  offset: true,
+  cursor: true,
+  accessScope: true,
+  projectId: true,
+});
+const COPY_OPTIONS = optionNames<CopyWeightsOptions>({
+  destinationProjectId: true,
+  ttlSeconds: true,
+  weightsAccessToken: true,
+});
 
 /** Training runs, checkpoints and sessions as the service keeps them. Needs no session of its own. */
 export class RestClient extends RestCaller {
   getTrainingRun(trainingRunId: string, options: AccessOptions = {}): TinkerFuture<TrainingRun> {
-    return this.start(options, () => this.#trainingRun('get_training_run', trainingRunId, options));
+    return this.start(options, () => this.#trainingRun('get_training_run', trainingRunId, options), ACCESS_OPTIONS);
   }
 
   getTrainingRunByTinkerPath(path: string, options: AccessOptions = {}): TinkerFuture<TrainingRun> {
-    return this.start(options, () =>
-      this.#trainingRun('get_training_run_by_tinker_path', parseTinkerPath(path).trainingRunId, options),
+    return this.start(
+      options,
+      () => this.#trainingRun('get_training_run_by_tinker_path', parseTinkerPath(path).trainingRunId, options),
+      ACCESS_OPTIONS,
     );
   }
 
   listTrainingRuns(options: ListTrainingRunsOptions = {}): TinkerFuture<TrainingRunsResponse> {
     const { limit = 20, offset = 0, accessScope = 'owned', projectId } = options;
     const path = withQuery('training_runs', { limit, offset, access_scope: accessScope, project_id: projectId });
-    return this.ask('list_training_runs', { method: 'GET', path }, TrainingRunsResponse, options);
+    return this.ask('list_training_runs', { method: 'GET', path }, TrainingRunsResponse, options, RUNS_OPTIONS);
   }
 
   listCheckpoints(trainingRunId: string, options: CallOptions = {}): TinkerFuture<CheckpointsListResponse> {
@@ -130,6 +154,7 @@ export class RestClient extends RestCaller {
       { method: 'GET', path: withQuery('checkpoints', { limit, offset }) },
       CheckpointsListResponse,
       options,
+      PAGE_OPTIONS,
     );
   }
 
@@ -187,7 +212,7 @@ export class RestClient extends RestCaller {
 
   /** Copies a checkpoint into a project; the result is the path of the copy. */
   copyWeights(path: string, options: CopyWeightsOptions = {}): TinkerFuture<string> {
-    return this.start(options, () => {
+    const copy = (): Observable<string> => {
       const destinationProjectId = options.destinationProjectId ?? (process.env['TINKER_PROJECT_ID'] || undefined);
       if (destinationProjectId === undefined)
         throw new ValidationError('give destinationProjectId or set TINKER_PROJECT_ID');
@@ -204,7 +229,8 @@ export class RestClient extends RestCaller {
       return this.asking('copy_weights', { path: 'copy_weights', json, headers }, CopyWeightsResponse).pipe(
         map(({ tinkerPath }) => tinkerPath),
       );
-    });
+    };
+    return this.start(options, copy, COPY_OPTIONS);
   }
 
   getSession(sessionId: string, options: AccessOptions = {}): TinkerFuture<GetSessionResponse> {
@@ -214,6 +240,7 @@ export class RestClient extends RestCaller {
       { method: 'GET', path: withQuery(sessionPath(sessionId), { access_scope: accessScope }) },
       GetSessionResponse,
       options,
+      ACCESS_OPTIONS,
     );
   }
 
@@ -224,15 +251,17 @@ export class RestClient extends RestCaller {
       { method: 'GET', path: withQuery('sessions', { limit, offset, access_scope: accessScope }) },
       ListSessionsResponse,
       options,
+      SESSIONS_OPTIONS,
     );
   }
 
   /** Sessions by owner, project, status, name or metadata, newest first; `nextCursor` leads to the next page. */
   searchSessions(search: SessionSearch = {}): TinkerFuture<SessionSearchResponse> {
-    return this.start(search, () => {
+    const find = (): Observable<SessionSearchResponse> => {
       const json = prepare(SessionSearchRequest, withoutCallOptions(search) as Input<never>);
       return this.asking('search_sessions', { path: 'sessions/search', json }, SessionSearchResponse);
-    });
+    };
+    return this.start(search, find, 'checked');
   }
 
   assignSessionProject(sessionId: string, projectId: string, options: CallOptions = {}): TinkerFuture<void> {

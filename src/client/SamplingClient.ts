@@ -6,7 +6,7 @@ import { GetSamplerResponse, type SampleResponse } from '../wire/sampling.js';
 import type { RendererName } from '../chat/renderers/registry.js';
 import type { Renderer } from '../chat/renderers/Renderer.js';
 import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
-import type { CallOptions } from './CallOptions.js';
+import { optionNames, type CallOptions } from './CallOptions.js';
 import { rendererOf, tokenizerOf } from './chat.js';
 import { APIResponseValidationError } from './errors.js';
 import type { TinkerEvent, WorkKind } from './events.js';
@@ -53,6 +53,8 @@ export interface FromHandleOptions {
   /** What to print on stderr. Default `TINKER_LOG`, else `warning`. */
   readonly logLevel?: LogLevel;
 }
+
+const LOGPROBS_OPTIONS = optionNames<ComputeLogprobsOptions>({ lastN: true });
 
 /**
  * Samples from one set of weights.
@@ -130,12 +132,12 @@ export class SamplingClient {
 
   /** Samples `numSamples` continuations of the prompt. */
   sample(options: SampleOptions): TinkerFuture<SampleResponse> {
-    return this.#lifecycle.start((progress) => this.#samples.sample(options, progress), this.#kind, options);
+    return this.#lifecycle.start((progress) => this.#samples.sample(options, progress), this.#kind, options, 'checked');
   }
 
   /** The log probability of every prompt token; NaN where there is none, as for the first. */
   computeLogprobs(prompt: ModelInput, options: ComputeLogprobsOptions = {}): TinkerFuture<Float32Array> {
-    const { lastN } = options;
+    const { lastN } = options ?? {};
     const asked: SampleOptions = {
       prompt,
       samplingParams: { maxTokens: 1 },
@@ -153,6 +155,7 @@ export class SamplingClient {
         ),
       this.#kind,
       options,
+      LOGPROBS_OPTIONS,
     );
   }
 

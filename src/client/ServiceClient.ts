@@ -19,7 +19,7 @@ import type { WeightsInfoResponse } from '../wire/weights.js';
 import { parseTinkerPath } from '../wire/tinkerPath.js';
 import { connect, type ConnectOptions } from './connection/connect.js';
 import type { Call, Connection } from './connection/Connection.js';
-import type { CallOptions } from './CallOptions.js';
+import { optionNames, type CallOptions } from './CallOptions.js';
 import { sessionConsoleUrl, sessionsConsoleUrl } from './rest/consoleUrls.js';
 import { checkCustomLoss, type CustomLossDefinition, type LossHandle } from './training/customLoss.js';
 import type { TinkerEvent } from './events.js';
@@ -138,9 +138,10 @@ export class ServiceClient {
   createLoraTrainingClient(options: CreateLoraTrainingClientOptions): TinkerFuture<TrainingClient> {
     const modelSeqId = this.#models.nextSeqId();
     return this.#lifecycle.start(
-      (progress) => this.#models.create(this.#open(), modelSeqId, options, progress),
-      { requestType: 'CreateModel', target: options.baseModel },
+      (progress) => this.#models.create(this.#open(), modelSeqId, options ?? {}, progress),
+      { requestType: 'CreateModel', target: targetName(options?.baseModel) },
       options,
+      LORA_OPTIONS,
     );
   }
 
@@ -159,27 +160,28 @@ export class ServiceClient {
 
   /** Samples from a base model or from saved weights. */
   createSamplingClient(options: SamplerSource & SamplingClientOptions & CallOptions): TinkerFuture<SamplingClient> {
-    const { baseModel, modelPath, ...rest } = options;
     const work = (): Observable<SamplingClient> => {
+      const { baseModel, modelPath, ...rest } = options ?? {};
       const source = withoutUndefined({ baseModel, modelPath });
       checkSource(source);
       return this.#open().pipe(concatMap(({ samplers }) => samplers.create(source, rest)));
     };
-    return this.#lifecycle.start(work, undefined, options);
+    return this.#lifecycle.start(work, undefined, options, SAMPLER_OPTIONS);
   }
 
   /** Uploads a loss as a graph, to be run by the server. A session takes each loss once. */
   createCustomLoss(definition: CustomLossDefinition & CallOptions): TinkerFuture<LossHandle> {
-    const { name, inputs, graph } = definition;
     return this.#lifecycle.start(
       (progress) => {
+        const { name, inputs, graph } = definition ?? {};
         checkCustomLoss(name, inputs, graph);
         return this.#open().pipe(
           concatMap(({ session }) => session.losses.upload(session, { name, inputs, graph }, progress)),
         );
       },
-      { requestType: 'CreateCustomLoss', target: name },
+      { requestType: 'CreateCustomLoss', target: targetName(definition?.name) },
       definition,
+      LOSS_OPTIONS,
     );
   }
 
@@ -228,8 +230,9 @@ export class ServiceClient {
         parseTinkerPath(state.path);
         return this.#models.fromState(this.#open(), modelSeqId, state, options, progress);
       },
-      { requestType: 'LoadWeights', target: state.path },
+      { requestType: 'LoadWeights', target: targetName(state.path) },
       options,
+      FROM_STATE_OPTIONS,
     );
   }
 
@@ -284,6 +287,33 @@ export class ServiceClient {
     );
   }
 }
+
+/** What a call is about, for events; callers without types may leave it out. */
+const targetName = (name: unknown): string => (typeof name === 'string' ? name : 'unknown');
+
+const LORA_OPTIONS = optionNames<CreateLoraTrainingClientOptions>({
+  baseModel: true,
+  rank: true,
+  seed: true,
+  trainMlp: true,
+  trainAttn: true,
+  trainUnembed: true,
+  optimizer: true,
+  userMetadata: true,
+});
+const FROM_STATE_OPTIONS = optionNames<FromStateOptions>({
+  baseModel: true,
+  userMetadata: true,
+  weightsAccessToken: true,
+  optimizer: true,
+});
+const SAMPLER_OPTIONS = optionNames<SamplerSource & SamplingClientOptions>({
+  baseModel: true,
+  modelPath: true,
+  retry: true,
+  recordStabilityInfo: true,
+});
+const LOSS_OPTIONS = optionNames<CustomLossDefinition>({ name: true, inputs: true, graph: true });
 
 const environmentTags = (): string[] => process.env['TINKER_TAGS']?.split(',') ?? [];
 

@@ -35,8 +35,12 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
   /** The future that this one is a view of. */
   #of: Pick<TinkerFuture<unknown>, 'requestId' | 'abandon'> | undefined;
 
-  /** `onSettled` is told when the work is over: with its failure, or with undefined. */
-  constructor(work: (progress: FutureProgress) => Observable<A>, onSettled?: (error: unknown) => void) {
+  /** `onSettled` is told when the work is over: with its failure, or with undefined. `named` makes the failure of an error. */
+  constructor(
+    work: (progress: FutureProgress) => Observable<A>,
+    onSettled?: (error: unknown) => void,
+    named: (error: unknown) => unknown = (error) => error,
+  ) {
     super((subscriber) => {
       this.#observed = true;
       return (this.#result as Observable<unknown> as Observable<A>).subscribe(subscriber);
@@ -49,7 +53,7 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
     this.#onSettled = onSettled;
     this.#work = started(work, progress).subscribe({
       next: (value) => this.#result.next(value),
-      error: (error: unknown) => this.#fail(error),
+      error: (error: unknown) => this.#fail(named(error)),
       complete: () => {
         this.#result.complete();
         onSettled?.(undefined);

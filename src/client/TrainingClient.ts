@@ -28,7 +28,7 @@ import {
   SaveWeightsRequest,
   SaveWeightsResponse,
 } from '../wire/weights.js';
-import { withoutCallOptions, type CallOptions } from './CallOptions.js';
+import { optionNames, withoutCallOptions, type CallOptions } from './CallOptions.js';
 import { rendererOf, tokenizerOf } from './chat.js';
 import { trainingRunConsoleUrl } from './rest/consoleUrls.js';
 import { checkLossData } from '../losses/evaluateLoss.js';
@@ -210,6 +210,7 @@ export class TrainingClient {
           throw new APIResponseValidationError('save_weights_for_sampler answered no sampling_session_id');
         return new SamplingClient(this.#session, this.#lifecycle, samplingSessionId, options);
       },
+      SAMPLER_OPTIONS,
     );
   }
 
@@ -217,14 +218,14 @@ export class TrainingClient {
   loadState(path: string, options: LoadOptions = {}): TinkerFuture<LoadWeightsResponse> {
     const load = (progress: FutureProgress): Observable<LoadWeightsResponse> =>
       this.loading(path, false, options, progress);
-    return this.#lifecycle.start(load, this.#kind('LoadWeights'), options);
+    return this.#lifecycle.start(load, this.#kind('LoadWeights'), options, 'checked');
   }
 
   /** @deprecated Make a new client with `createTrainingClientFromStateWithOptimizer` instead. */
   loadStateWithOptimizer(path: string, options: LoadOptions = {}): TinkerFuture<LoadWeightsResponse> {
     const load = (progress: FutureProgress): Observable<LoadWeightsResponse> =>
       this.loading(path, true, options, progress);
-    return this.#lifecycle.start(load, this.#kind('LoadWeights'), options);
+    return this.#lifecycle.start(load, this.#kind('LoadWeights'), options, 'checked');
   }
 
   /** @internal Loads a saved state in turn, as part of a future's work. */
@@ -277,7 +278,8 @@ export class TrainingClient {
     modelPath: string,
     options: SamplingClientOptions & CallOptions = {},
   ): TinkerFuture<SamplingClient> {
-    return this.#lifecycle.start(() => this.#samplers.create({ modelPath }, options), undefined, options);
+    const create = (): Observable<SamplingClient> => this.#samplers.create({ modelPath }, options);
+    return this.#lifecycle.start(create, undefined, options, SAMPLER_OPTIONS);
   }
 
   #info(): Observable<GetInfoResponse> {
@@ -306,7 +308,7 @@ export class TrainingClient {
       checkLossData(loss, prepared);
       return this.#turns.tracedPass(requestType === 'Forward', prepared, loss, progress);
     };
-    return this.#lifecycle.start(work, this.#kind(requestType), options);
+    return this.#lifecycle.start(work, this.#kind(requestType), options, LOSS_OPTIONS);
   }
 
   #pass(
@@ -322,7 +324,7 @@ export class TrainingClient {
       const forwardOnly = requestType === 'Forward';
       return this.#turns.pass(withoutUndefined({ forwardOnly, data: prepared, lossFn, lossFnConfig }), progress);
     };
-    return this.#lifecycle.start(work, this.#kind(requestType), options);
+    return this.#lifecycle.start(work, this.#kind(requestType), options, LOSS_OPTIONS);
   }
 
   #save<A extends { readonly path?: string }>(
@@ -348,6 +350,7 @@ export class TrainingClient {
         if (saved === undefined) throw new APIResponseValidationError(`${path} answered no path`);
         return new SavedWeights(saved);
       },
+      'checked',
     );
   }
 
@@ -356,14 +359,19 @@ export class TrainingClient {
     call: CallOptions,
     operation: ModelWork<A>,
     convert: (result: A) => B = (result) => result as unknown as B,
+    names?: ReadonlySet<string> | 'checked',
   ): TinkerFuture<B> {
     return this.#lifecycle.start(
       (progress) => this.#turns.operation(operation, progress).pipe(map(convert)),
       this.#kind(operation.requestType),
       call,
+      names,
     );
   }
 }
+
+const LOSS_OPTIONS = optionNames<LossOptions>({ lossFnConfig: true });
+const SAMPLER_OPTIONS = optionNames<SamplingClientOptions>({ retry: true, recordStabilityInfo: true });
 
 function modelName(info: GetInfoResponse): string {
   const name = info.modelData.modelName ?? info.modelName;

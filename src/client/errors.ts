@@ -115,6 +115,11 @@ export class ClosedError extends TinkerError {
   readonly code = 'closed';
 }
 
+/** Something failed that this library did not foresee; `cause` is what was thrown. Please report it. */
+export class UnexpectedError extends TinkerError {
+  readonly code = 'unexpected';
+}
+
 /** Whether the caller could have avoided this failure: a 4xx other than 408 and 429, bad input, or the service says so. */
 export function isUserError(error: unknown): boolean {
   if (error instanceof RequestFailedError) return error.category === 'user';

@@ -38,6 +38,7 @@ export type TinkerErrorCode =
   | 'stuck'
   | 'timeout'
   | 'tokenizer'
+  | 'unexpected'
   | 'unprocessable'
   | 'unsupported_version';
 

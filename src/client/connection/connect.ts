@@ -6,7 +6,10 @@ import { systemRandom, systemUuid } from '../../transport/system.js';
 import type { Lane, Transport } from '../../transport/Transport.js';
 import { undiciTransport, type UndiciTransport } from '../../transport/undiciTransport.js';
 import type { ClientConfig } from '../../wire/session.js';
+import { refuseUnknownKeys } from '../../wire/record.js';
 import { ValidationError } from '../../wire/tinkerError.js';
+import type { FromHandleOptions } from '../SamplingClient.js';
+import type { ServiceClientOptions } from '../ServiceClient.js';
 import type { LogLevel } from '../session/log.js';
 import type { EventBus } from '../events.js';
 import { Connection } from './Connection.js';
@@ -56,6 +59,33 @@ export interface ConnectOptions {
   readonly config?: ClientConfig;
 }
 
+/** Every option of every client that connects; one that is missing here does not compile. */
+const OPTION_NAMES: ReadonlySet<string> = new Set(
+  Object.keys({
+    apiKey: true,
+    baseUrl: true,
+    config: true,
+    connections: true,
+    credential: true,
+    defaultHeaders: true,
+    displayName: true,
+    events: true,
+    logLevel: true,
+    pollTimeoutMs: true,
+    projectId: true,
+    random: true,
+    retry: true,
+    scheduler: true,
+    sdkVersion: true,
+    tags: true,
+    telemetry: true,
+    timeoutMs: true,
+    transport: true,
+    userMetadata: true,
+    uuid: true,
+  } satisfies Record<keyof ServiceClientOptions | keyof FromHandleOptions, true>),
+);
+
 export interface Connected {
   readonly connection: Connection;
   /** Present where this client opened the sockets itself. */
@@ -64,6 +94,8 @@ export interface Connected {
 
 /** Builds a connection of options and environment. Nothing is sent. @throws ValidationError for a bad key or URL. */
 export function connect(options: ConnectOptions): Connected {
+  if (typeof options !== 'object' || options === null) throw new ValidationError('options must be an object');
+  refuseUnknownKeys(options, OPTION_NAMES, 'options');
   const { env } = process;
   const baseUrl = resolveBaseUrl(options.baseUrl, env['TINKER_BASE_URL']);
   const credentials = { apiKey: options.apiKey, environment: env };

@@ -69,8 +69,9 @@ export abstract class RestCaller {
     call: Omit<Call, 'lane'>,
     codec: t.Type<A, unknown>,
     options: CallOptions,
+    names?: ReadonlySet<string>,
   ): TinkerFuture<A> {
-    return this.start(options, () => this.asking(sdkMethod, call, codec));
+    return this.start(options, () => this.asking(sdkMethod, call, codec), names);
   }
 
   /** The same as part of a future's work: a future within a future could not be cancelled, and would fail twice. */
@@ -89,8 +90,13 @@ export abstract class RestCaller {
     });
   }
 
-  protected start<A>(options: CallOptions, work: () => Observable<A>): TinkerFuture<A> {
-    return this.#lifecycle.start(work, undefined, options);
+  /** `names` are the options that the call takes. Default: those of every call. */
+  protected start<A>(
+    options: CallOptions,
+    work: () => Observable<A>,
+    names?: ReadonlySet<string> | 'checked',
+  ): TinkerFuture<A> {
+    return this.#lifecycle.start(work, undefined, options, names);
   }
 
   #named(sdkMethod: string, call: Omit<Call, 'lane'>): Call {

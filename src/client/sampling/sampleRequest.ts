@@ -74,6 +74,8 @@ export class SampleRequests {
 
   /** @throws ValidationError */
   body(options: SampleOptions): SampleBody {
+    if (typeof options !== 'object' || options === null)
+      throw new ValidationError('a sample needs an object of options with a prompt');
     const asked = askedFor(options);
     const known = asked === undefined ? undefined : this.#checked.get(asked);
     if (known !== undefined) {

@@ -16,8 +16,8 @@ import {
 } from 'rxjs';
 import { LONGEST_TIMER_MS } from '../../transport/system.js';
 import { isTinkerError, type TinkerError } from '../../wire/tinkerError.js';
-import { bind, checkCallOptions, type CallOptions } from '../CallOptions.js';
-import { ClosedError } from '../errors.js';
+import { bind, CALL_OPTIONS, checkCallOptions, type CallOptions } from '../CallOptions.js';
+import { ClosedError, UnexpectedError } from '../errors.js';
 import type { EventBus, WorkKind } from '../events.js';
 import { TinkerFuture, type FutureProgress } from '../TinkerFuture.js';
 import type { CallUnderWay } from './underWay.js';
@@ -63,12 +63,14 @@ export class Lifecycle {
 
   /**
    * Starts work as a future, and remembers of which kind it is. Of `call` only the options that every call takes are
-   * read. Every failure is an event, also one that nobody reads.
+   * read; it may have those of `names` and no others, or any that the work has `checked` by itself. Every failure is a
+   * TinkerError and an event, also one that nobody reads.
    */
   start<A>(
     work: (progress: FutureProgress) => Observable<A>,
     kind?: WorkKind,
     call: CallOptions = {},
+    names: ReadonlySet<string> | 'checked' = CALL_OPTIONS,
   ): TinkerFuture<A> {
     // The work may end before there is a future at all.
     let over = false;
@@ -77,7 +79,7 @@ export class Lifecycle {
     const future = new TinkerFuture<A>(
       (progress) => {
         if (this.#closed) throw new ClosedError('the client is closed');
-        checkCallOptions(call);
+        checkCallOptions(call, names === 'checked' ? undefined : names);
         return work(progress);
       },
       (error) => {
@@ -87,6 +89,7 @@ export class Lifecycle {
         if (isTinkerError(error)) this.#sayFailed(error, started);
         if (started.future !== undefined) this.#end(started);
       },
+      asTinkerError,
     );
     started.future = future;
     if (!over) {
@@ -161,3 +164,14 @@ export class Lifecycle {
       future?.abandon(new ClosedError(message, { requestId: future.requestId }));
   }
 }
+
+/** The error itself where it is a TinkerError, else one that has it for its cause: every failure has a code. */
+const asTinkerError = (error: unknown): TinkerError =>
+  isTinkerError(error)
+    ? error
+    : new UnexpectedError(
+        error instanceof Error ? `${error.name}: ${error.message}` : 'something was thrown that is no error',
+        {
+          cause: error,
+        },
+      );

@@ -276,6 +276,9 @@ const METRIC = /^custom\/[a-z0-9_./-]{1,64}:(sum|mean)$/;
 
 /** Refuses a graph that the service would refuse, with the node's name. @throws ValidationError */
 export function checkCustomLoss(name: string, inputs: readonly CustomLossInput[], graph: CustomLossGraph): void {
+  const isList = (value: unknown): boolean => Array.isArray(value);
+  if (typeof name !== 'string' || !isList(inputs) || !isList((graph as CustomLossGraph | undefined)?.nodes))
+    throw new ValidationError('a custom loss needs a name, a list of inputs and a graph with nodes');
   const wrong = (why: string): ValidationError => new ValidationError(`custom loss ${name}: ${why}`);
   if (inputs[0]?.name !== 'logprobs' || inputs[0].rank === 0)
     throw wrong('the first input must be logprobs, of rank 1 or 2');

@@ -73,6 +73,7 @@ describe('what an editor can complete', () => {
       stuck: true,
       timeout: true,
       tokenizer: true,
+      unexpected: true,
       unprocessable: true,
       unsupported_version: true,
     };
