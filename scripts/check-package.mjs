@@ -6,6 +6,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { deadLinks, pagesIn } from './dead-links.mjs';
 import { execute, root, runSteps } from './steps.mjs';
 
 /** The most that may be packed. Who needs more says why, here and in CONTRIBUTING.md. */
@@ -28,6 +29,8 @@ const MUST_HAVE = [
 
 const json = (path) => JSON.parse(readFileSync(path, 'utf8'));
 const manifest = json(join(root, 'package.json'));
+/** What can be imported: not the manifest, and not the data of the examples. */
+const ENTRIES = Object.keys(manifest.exports).filter((path) => !/\.json$|\*/.test(path));
 const INSTALL = ['install', '--no-audit', '--no-fund', '--no-package-lock'];
 
 /** A file of an installed package. Looked up late: these modules are loaded before anything is installed. */
@@ -43,7 +46,7 @@ import assert from 'node:assert/strict';
 const globals = new Set(Object.getOwnPropertyNames(globalThis));
 const listeners = process.eventNames().length;
 
-for (const path of ${JSON.stringify(Object.keys(manifest.exports).filter((path) => !path.endsWith('.json')))}) {
+for (const path of ${JSON.stringify(ENTRIES)}) {
   const names = Object.keys(await import(path.replace(/^\\./, 'tinker-rx')));
   assert.ok(names.length > 0, path + ' exports nothing');
   console.log(path, names.length, 'names');
@@ -182,8 +185,9 @@ export function packageSteps() {
         const paths = new Set(packed.files.map(({ path }) => path));
         const stray = [...paths].filter(
           (path) =>
-            !/^(dist\/|assets\/|docs\/[\w-]+\.md$|docs\/marbles\/\w+\.svg$)/.test(path) &&
-            !/^(package\.json|[A-Z]+(\.md)?)$/.test(path),
+            !/^(dist\/|assets\/|examples\/|docs\/[\w-]+\.md$|docs\/marbles\/\w+\.svg$|test\/parity\/skyrl\.md$)/.test(
+              path,
+            ) && !/^(package\.json|[A-Z]+(\.md)?)$/.test(path),
         );
         // What an earlier build left behind would be published with the rest.
         const stale = [...paths].filter(
@@ -279,7 +283,7 @@ export function packageSteps() {
       name: 'package: what is not used is not bundled',
       run: async () => {
         installed();
-        for (const path of Object.keys(manifest.exports).filter((path) => !path.endsWith('.json'))) {
+        for (const path of ENTRIES) {
           const { code } = await bundle(`import '${path.replace('.', 'tinker-rx')}';`);
           if (code.replace(/\/\/#.*|export \{ *\};?/g, '').trim() !== '')
             throw new Error(`import '${path}' alone is not empty:\n${code.slice(0, 2000)}`);
@@ -296,6 +300,26 @@ export function packageSteps() {
           ...(kib > SMALL_IMPORT_KIB ? [`ModelInput alone is ${Math.ceil(kib)} KiB, over ${SMALL_IMPORT_KIB}`] : []),
         ]);
         return `ModelInput alone: ${modules.length} modules, ${Math.ceil(kib)} KiB`;
+      },
+    },
+    {
+      name: 'package: no link of its pages is dead',
+      run: async () => {
+        const dead = deadLinks(installed());
+        complain(dead);
+        return `${pagesIn(installed()).length} pages`;
+      },
+    },
+    {
+      name: "package: the README's first program runs once it is installed",
+      run: async () => {
+        const [, program] = /^## A first program\n[^]*?```ts\n([^]*?)```/m.exec(
+          readFileSync(join(installed(), 'README.md'), 'utf8'),
+        );
+        writeFileSync(join(project, 'first.mjs'), program);
+        const told = await execute(process.execPath, ['first.mjs'], { cwd: project });
+        if (!/^step 1: [\d.]+ [^]*\nstep 40: 0\.0\d+ /.test(told)) throw new Error(`it prints\n${told}`);
+        return told.trim().split('\n').at(-1);
       },
     },
     {
