@@ -32,7 +32,7 @@ const AUDIT_OPTIONS = optionNames<AuditLogOptions>({ eventType: true, day: true 
 const USAGE_OPTIONS = optionNames<BillingUsageOptions>({ startingOn: true, endingBefore: true });
 const STORAGE_OPTIONS = optionNames<StorageUsageOptions>({ projectId: true });
 
-/** What an organisation's administrators ask: audit log, usage, and the key at hand. */
+/** What an organisation's administrators need: audit log, usage, and the API key in use. */
 export class AdminClient extends RestCaller {
   /** Who did what, one day at a time. */
   getAuditLog(options: AuditLogOptions = {}): TinkerFuture<AuditLogResponse> {

@@ -55,7 +55,7 @@ export interface CopyWeightsOptions extends CallOptions {
   readonly destinationProjectId?: string;
   /** Seconds until the copy expires, from an hour to ten years. Default: never. */
   readonly ttlSeconds?: number;
-  /** A token of the owner, to copy weights of somebody else. Sent as a secret header. */
+  /** The owner's token, to copy another user's weights. Sent as a secret header. */
   readonly weightsAccessToken?: string;
 }
 /** Which sessions to find. Every field narrows the search; without any it finds all of the caller's own. */

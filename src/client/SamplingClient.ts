@@ -72,7 +72,7 @@ export class SamplingClient {
   readonly #kind: WorkKind;
   readonly #leave: Observable<void>;
 
-  /** Made by a ServiceClient or a TrainingClient; `clone` is 0 but for clients made from a handle. */
+  /** Made by a ServiceClient or a TrainingClient; `clone` is 0 except for clients made from a handle. */
   constructor(
     session: OpenSession,
     lifecycle: Lifecycle,
@@ -123,7 +123,7 @@ export class SamplingClient {
   }
 
   /**
-   * Ends a client made from a handle: the last of a process waits for what is under way and closes the connections. A
+   * Ends a client made from a handle: the last one of a process waits for all pending calls and closes the connections. A
    * client that a service made needs no closing; the service does it.
    */
   close(): TinkerFuture<void> {

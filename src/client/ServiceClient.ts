@@ -150,7 +150,7 @@ export class ServiceClient {
     return this.#fromState({ path, withOptimizer: false }, options);
   }
 
-  /** A new model with saved weights and the saved state of the optimizer: training goes on where it was. */
+  /** A new model with saved weights and the saved state of the optimizer: training continues where it was. */
   createTrainingClientFromStateWithOptimizer(
     path: string,
     options: Omit<FromStateOptions, 'optimizer'> = {},
@@ -195,7 +195,7 @@ export class ServiceClient {
   }
 
   /**
-   * Waits for everything under way, says how the session ended, and closes every connection. New calls fail with a
+   * Waits for all pending calls, tells the service how the session ended, and closes every connection. New calls fail with a
    * ClosedError. A second call is the first one again.
    */
   close({ status = 'success', detail, timeoutMs }: CloseOptions = {}): TinkerFuture<void> {
@@ -207,7 +207,7 @@ export class ServiceClient {
     return (this.#closing = closing);
   }
 
-  /** Like `close`, but cancels everything under way instead of waiting for it. */
+  /** Like `close`, but cancels all pending calls instead of waiting for them. */
   destroy(options: CloseOptions = { status: 'interrupted' }): TinkerFuture<void> {
     // Closed first: a call that is made by an error handler, while the others are cancelled, must not start.
     const closed = this.close(options);
@@ -236,7 +236,7 @@ export class ServiceClient {
     );
   }
 
-  /** Weights of somebody else are described to their owner's token only, on a connection that lasts for that call. */
+  /** Another user's weights are described only to their owner's token: that call has its own short-lived connection. */
   #weightsInfo(path: string, weightsAccessToken: string | undefined): Observable<WeightsInfoResponse> {
     if (weightsAccessToken === undefined) return this.rest.weightsInfo(path);
     return defer(() => {

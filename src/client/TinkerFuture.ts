@@ -23,7 +23,7 @@ function started<A>(work: (progress: FutureProgress) => Observable<A>, progress:
  *
  * An Observable that replays the result to every subscriber, and awaitable. The work is started by the call that made
  * the future, not by subscribing; unsubscribing does not stop it, {@link TinkerFuture.cancel} does. The result is kept:
- * reading it again asks nobody. A failure that nobody reads is no unhandled rejection.
+ * reading it again sends nothing. A failure that nobody reads is not an unhandled rejection: the client logs a warning.
  */
 export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
   /** Not of A by type: a subject also takes values, and a future of a subclass is a future of its base. */

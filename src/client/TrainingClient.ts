@@ -69,7 +69,7 @@ export interface SaveExternalOptions extends CallOptions {
   readonly ageEncryptionRecipients?: readonly string[];
 }
 export interface LoadOptions extends CallOptions {
-  /** A token of the owner, to load weights of somebody else. */
+  /** The owner's token, to load another user's weights. Default: none is needed for your own. */
   readonly weightsAccessToken?: string;
 }
 /**
@@ -207,7 +207,7 @@ export class TrainingClient {
       },
       ({ samplingSessionId }) => {
         if (samplingSessionId === undefined)
-          throw new APIResponseValidationError('save_weights_for_sampler answered no sampling_session_id');
+          throw new APIResponseValidationError('save_weights_for_sampler returned no sampling_session_id');
         return new SamplingClient(this.#session, this.#lifecycle, samplingSessionId, options);
       },
       SAMPLER_OPTIONS,
@@ -347,7 +347,7 @@ export class TrainingClient {
         },
       },
       ({ path: saved }) => {
-        if (saved === undefined) throw new APIResponseValidationError(`${path} answered no path`);
+        if (saved === undefined) throw new APIResponseValidationError(`${path} returned no path`);
         return new SavedWeights(saved);
       },
       'checked',
@@ -375,7 +375,7 @@ const SAMPLER_OPTIONS = optionNames<SamplingClientOptions>({ retry: true, record
 
 function modelName(info: GetInfoResponse): string {
   const name = info.modelData.modelName ?? info.modelName;
-  if (name === undefined) throw new APIResponseValidationError('get_info answered no model name');
+  if (name === undefined) throw new APIResponseValidationError('get_info returned no model name');
   return name;
 }
 

@@ -11,7 +11,7 @@ export interface APIStatusErrorOptions extends TinkerErrorOptions {
   readonly body: unknown;
 }
 
-/** The service answered with a status that is no success. */
+/** The service answered with an unsuccessful status. */
 export class APIStatusError extends TinkerError {
   readonly code: TinkerErrorCode = 'status';
   readonly status: number;
@@ -75,7 +75,7 @@ export class StuckError extends APIConnectionError {
   override readonly code = 'stuck';
 }
 
-/** The answer was not what the protocol says; the message names the path, never the value. */
+/** The answer does not follow the protocol; the message names the path, never the value. */
 export class APIResponseValidationError extends TinkerError {
   readonly code = 'invalid_response';
 }

@@ -55,7 +55,7 @@ export type TinkerEvent = At &
         /** The number of the turn or of the sample; beyond 2⁵³, where a clone's may lie, it is rounded. */
         readonly seqId: number | undefined;
       } & AcceptedKind)
-    /** A request failed in passing and goes out again after the delay. */
+    /** A request failed temporarily and is sent again after the delay. */
     | ({
         readonly type: 'request-retry';
         readonly path: string;
@@ -100,7 +100,7 @@ export type TinkerEvent = At &
         readonly delayMs: number;
         readonly error: TinkerError;
       }
-    /** A server that does not know an option left it out, and sampled all the same. */
+    /** The server does not know an option and sampled without it. */
     | { readonly type: 'option-ignored'; readonly target: string; readonly option: string }
     /** The service does not run a custom loss it was given: it is evaluated here instead, between two passes. */
     | { readonly type: 'loss-runs-here'; readonly target: string; readonly reason: string }
@@ -119,7 +119,7 @@ export type TinkerEvent = At &
 export type TinkerEventType = TinkerEvent['type'];
 type WithoutTime<E> = E extends unknown ? Omit<E, 'atMs'> : never;
 
-/** Where the client says what happens. A subscriber that throws hurts neither the client nor the other subscribers. */
+/** Where the client emits its events. A subscriber that throws affects neither the client nor other subscribers. */
 export class EventBus {
   readonly #events = new Subject<TinkerEvent>();
   readonly events$: Observable<TinkerEvent> = this.#events.asObservable();

@@ -18,7 +18,7 @@ export class Billing {
     readonly events: EventBus,
   ) {}
 
-  /** Notes a 402 and tells whether to go on waiting. Says so once a minute. */
+  /** Notes a 402 and returns whether to keep waiting. Emits an event once a minute. */
   mayWait(message: string): boolean {
     const now = this.events.now();
     if (this.#since === undefined || this.#last === undefined || now - this.#last > RESET_AFTER_MS) {

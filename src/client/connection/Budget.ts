@@ -9,7 +9,7 @@ interface Waiting {
 }
 
 /**
- * A budget that many share, such as bytes or slots: whoever takes of it waits in line until there is room.
+ * A budget that many share, such as bytes or slots: each user of it waits in line until there is room.
  *
  * A `soft` budget admits while its balance is not negative, so that one oversized request may overshoot and then
  * blocks the rest; a hard one admits what fits. Nobody overtakes.

@@ -53,7 +53,7 @@ export interface ConnectionOptions {
   readonly transport: Transport;
   readonly baseUrl: BaseUrl;
   readonly credential: TokenSource;
-  /** The credential for services that insist on the credential command. */
+  /** The credential for services that require the credential command. */
   readonly commandCredential: () => TokenSource;
   readonly sdkVersion: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -81,13 +81,13 @@ export class Connection {
   readonly baseUrl: BaseUrl;
   readonly sdkVersion: string;
   readonly scheduler: SchedulerLike;
-  /** The same clock for what runs beside the calls: its timers do not keep the process alive. */
+  /** The same clock for background work: its timers do not keep the process alive. */
   readonly background: SchedulerLike;
   readonly random: () => number;
   readonly uuid: () => string;
   readonly events: EventBus;
   readonly billing: Billing;
-  /** What must not be shown when a service says it back. */
+  /** What must not be shown when a service echoes it. */
   readonly secrets = new Secrets();
   readonly #transport: Transport;
   readonly #options: ConnectionOptions;
@@ -123,7 +123,7 @@ export class Connection {
     );
   }
 
-  /** The headers that every request carries, but for secret ones. */
+  /** The headers that every request carries, without secret ones. */
   get headers(): Readonly<Record<string, string>> {
     return Object.fromEntries(Object.entries(this.#options.headers).filter(([name]) => !isSecretHeader(name)));
   }
@@ -135,7 +135,7 @@ export class Connection {
 
   /** The flags, after {@link Connection.ready}. */
   get config(): ClientConfig {
-    if (this.#config === undefined) throw new Error('the flags are read before they are there');
+    if (this.#config === undefined) throw new Error('the flags were read before they arrived');
     return this.#config;
   }
 
@@ -152,7 +152,7 @@ export class Connection {
   /** One try: the response if it is a success, else one of this library's errors. */
   attempt(call: Call, idempotencyKey?: string): Observable<TransportResponse> {
     return new Observable((subscriber) => {
-      // Asked for by each try: while one waits to be sent again, the token may change and the client may be closed.
+      // Checked by each try: while a request waits to be retried, the token may change and the client may be closed.
       if (this.#closed && call.lane !== 'telemetry') {
         subscriber.error(new ClosedError('the client is closed'));
         return;
@@ -169,8 +169,8 @@ export class Connection {
   }
 
   /**
-   * The one request under every other. By hand instead of `timeout`, `map` and `catchError`, because each sample passes
-   * here twice and the three together cost as much as the request itself.
+   * The one request under every other. By hand instead of `timeout`, `map` and `catchError`, because each sample
+   * passes here twice, and those three together cost as much as the request itself.
    */
   #exchange(
     call: Call,
@@ -210,7 +210,7 @@ export class Connection {
     return statusError(this.secrets.redactResponse(read), `${method} /api/v1/${path}`, this.scheduler.now());
   }
 
-  /** Tries until it is accepted: every passing failure is waited out, for five minutes in all. */
+  /** Sends until it is accepted: every temporary failure is retried, for five minutes in all. */
   send(call: Call, kind?: WorkKind): Observable<TransportResponse> {
     return defer(() => {
       const idempotencyKey = call.method === 'GET' ? undefined : this.uuid();
@@ -235,7 +235,7 @@ export class Connection {
     );
   }
 
-  /** Sends after the flags are there. */
+  /** Sends once the flags have arrived. */
   call<A>(call: Call, codec: t.Type<A, unknown>): Observable<A> {
     return this.ready().pipe(
       concatMap(() => this.send(call)),
@@ -257,7 +257,7 @@ export class Connection {
     );
   }
 
-  /** Emits when the client is closed, for what runs beside its calls. */
+  /** Emits when the client is closed, for background work. */
   get closing(): Observable<void> {
     return this.#closing;
   }

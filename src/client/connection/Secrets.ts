@@ -10,16 +10,16 @@ const LONGEST_SAID = 4000;
 const SCHEME = /^[A-Za-z]+ +(\S.*)$/;
 const utf8 = new TextDecoder();
 
-/** Whether a header of this name is kept from everybody but the service. */
+/** Whether a header of this name holds a secret. */
 export const isSecretHeader = (name: string): boolean => SECRET_HEADER.test(name);
 
-/** What a client has sent and nobody may see. A service that says it back must not bring it into errors and events. */
+/** Secrets that a client has sent. When a service echoes one, it must not appear in errors or events. */
 export class Secrets {
   readonly #known = new Set<string>();
   #last = '';
 
   add(secret: string): void {
-    // The same token goes out with every request: this is all that costs.
+    // Every request sends the same token, so this comparison is the usual cost.
     if (secret === this.#last) return;
     this.#last = secret;
     if (secret.length < SHORTEST) return;

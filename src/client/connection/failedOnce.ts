@@ -1,8 +1,8 @@
 import { defer, throwError, type Observable } from 'rxjs';
 
 /**
- * An attempt that has failed already, for `retry` to go on from: the first subscriber gets the failure, each later one a
- * new attempt. So what follows a failure is built only where there is one.
+ * An attempt that has already failed, as a source for `retry`: the first subscriber gets the failure, each later one a
+ * new attempt. The operators that handle failures are then built only after a failure.
  */
 export function failedOnce<A>(failure: unknown, attempt: () => Observable<A>): Observable<A> {
   let first = true;

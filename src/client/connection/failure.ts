@@ -57,7 +57,7 @@ export function meaningOf(error: unknown, phase: Phase): Meaning {
   return status === 408 || status === 409 || status === 429 || status >= 500 ? 'backoff' : 'fatal';
 }
 
-/** Whether the service may have the request all the same: no answer came, or one that may come after the acceptance. */
+/** Whether the service may have accepted the request: no answer came, or one that may follow an acceptance. */
 export function mayHaveArrived(error: unknown): boolean {
   if (!(error instanceof APIStatusError))
     return error instanceof APIConnectionError || error instanceof APIResponseValidationError;
@@ -89,7 +89,7 @@ const CLASS_BY_STATUS: Readonly<
 };
 
 /**
- * The error of a response that is no success. `what` names the call, such as `POST /api/v1/optim_step`; `nowMs` is when
+ * The error of an unsuccessful response. `what` names the call, such as `POST /api/v1/optim_step`; `nowMs` is when
  * it came, for a `retry-after` that is a date. It never throws, whatever the response holds.
  */
 export function statusError(response: TransportResponse, what: string, nowMs: number): APIStatusError {

@@ -1,9 +1,9 @@
 import { Observable } from 'rxjs';
 
 /**
- * The one answer of a request, read: `read` gives the result, or an Observable to go on with. A failure of the source
- * or of `read` goes to `recover`, whose Observable takes its place; without one it passes through. Unsubscribing ends
- * whatever runs.
+ * Reads the one answer of a request: `read` returns the result, or an Observable to continue with. A failure of the
+ * source or of `read` goes to `recover`, whose Observable takes over; without `recover` it passes through. Unsubscribing
+ * ends whichever is running.
  *
  * It is `map`, `concatMap` and `catchError` in one subscriber: a sample passes through here four times, and the three
  * would cost it more than the network does.

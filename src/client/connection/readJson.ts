@@ -10,7 +10,9 @@ import { parseBody } from './failure.js';
 export function readJson<A>(response: TransportResponse, codec: t.Decoder<unknown, A>, path: string): A {
   const decoded = codec.decode(parseBody(response));
   if (isLeft(decoded)) {
-    throw new APIResponseValidationError(`/api/v1/${path} answered something else: ${describeErrors(decoded.left)}`);
+    throw new APIResponseValidationError(
+      `/api/v1/${path} returned an unexpected body: ${describeErrors(decoded.left)}`,
+    );
   }
   return decoded.right;
 }

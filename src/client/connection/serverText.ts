@@ -38,7 +38,7 @@ function fastApiMistake(entry: unknown): string {
   return `${where}: ${msg}`;
 }
 
-/** Not String(): an object from elsewhere may have a `toString` that is no function. */
+/** Not String(): an object from elsewhere may have a `toString` that is not a function. */
 function asJson(value: unknown): string {
   try {
     return JSON.stringify(value) ?? '';

@@ -84,7 +84,7 @@ export class SessionPoller {
         },
       });
       subscriber.add(() => {
-        // Nobody will fetch it: when it finishes all the same, the server may forget it at once.
+        // Nobody will fetch it: if it still finishes, the server may forget it at once.
         if (this.#waiters.delete(requestId)) this.#abandoned.add(requestId);
       });
       this.#start();

@@ -4,34 +4,11 @@ import { UntypedFuture } from '../../wire/futures.js';
 import type { Connection } from '../connection/Connection.js';
 import { onAnswer } from '../connection/onAnswer.js';
 import { readJson } from '../connection/readJson.js';
-import type { WorkKind } from '../events.js';
 import type { OpenSession } from '../session/Session.js';
 import type { FutureProgress } from '../TinkerFuture.js';
-import { retrieve, type ResultFormat } from './retrieve.js';
+import { retrieve } from './retrieve.js';
 import type { SessionPoller } from './SessionPoller.js';
-
-/** Work for the service: a request that it accepts first, and a result that is polled for. */
-export interface Work<A> extends WorkKind {
-  readonly path: string;
-  readonly json: object;
-  readonly format: ResultFormat<A>;
-}
-
-/** Work on its way to the service. */
-interface Sent extends WorkKind {
-  readonly seqId: number | undefined;
-  readonly bytes: number;
-  readonly startedMs: number;
-}
-
-/** Work that the service has accepted. */
-export interface Accepted extends Sent {
-  readonly requestId: string;
-  /** How long the submission took, which the service likes to know. */
-  readonly roundtripMs: number;
-  /** What the service said when it accepted the work. */
-  readonly promise: UntypedFuture;
-}
+import type { Accepted, ResultFormat, Sent, Work } from './work.js';
 
 /** Sends work that belongs to the session and to no model's turn, and waits for its result. */
 export function submitWork<A>(session: OpenSession, work: Work<A>, progress: FutureProgress): Observable<A> {

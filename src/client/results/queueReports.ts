@@ -5,14 +5,14 @@ import type { WorkKind } from '../events.js';
 
 const SAME_EVERY_MS = 60_000;
 
-/** Emits what the service says of its queue while work waits: when it is new, and once a minute. */
+/** Emits what the service says about its queue while work waits: when it changes, and once a minute. */
 export class QueueReports {
   #last = '';
   #lastMs = -Infinity;
 
   constructor(readonly connection: Pick<Connection, 'scheduler' | 'events' | 'secrets'>) {}
 
-  /** Reads a "not yet"; one that tells nothing of the queue is no event. */
+  /** Reads a "not yet" answer. One that says nothing about the queue emits nothing. */
   read(body: unknown, { requestType, target }: WorkKind, requestId: string, sinceMs: number): void {
     const report = QueueReport.decode(body);
     if (isLeft(report)) return;

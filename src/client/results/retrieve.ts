@@ -1,5 +1,4 @@
 import { isLeft } from 'fp-ts/lib/Either.js';
-import type * as t from 'io-ts';
 import { catchError, retry, throwError, timer, type Observable } from 'rxjs';
 import type { TransportResponse } from '../../transport/Transport.js';
 import { CompleteMetadata, isRequestFailed, toErrorCategory } from '../../wire/futures.js';
@@ -9,19 +8,13 @@ import { BILLING_RETRY_MS } from '../connection/Billing.js';
 import type { Budget } from '../connection/Budget.js';
 import type { Connection } from '../connection/Connection.js';
 import { APIResponseValidationError, APIStatusError, RequestFailedError } from '../errors.js';
-import type { Accepted } from './awaitResult.js';
+import type { Accepted, ResultFormat } from './work.js';
 import { QueueReports } from './queueReports.js';
 import { failedOnce } from '../connection/failedOnce.js';
 import { meaningOf, parseBody } from '../connection/failure.js';
 import { onAnswer } from '../connection/onAnswer.js';
 import { backoffMs, delayFor } from '../connection/resend.js';
 import { serverText } from '../connection/serverText.js';
-
-/** How a result is read, whichever way it comes. */
-export interface ResultFormat<A> {
-  readonly json: t.Decoder<unknown, A>;
-  readonly protobuf?: (bytes: Uint8Array) => A;
-}
 
 /** A 400 to a poll counts only when it repeats: some proxies inject one. */
 export const MOST_BAD_REQUESTS = 3;
@@ -52,7 +45,7 @@ export interface KnownOutcome {
  * Polls for the result of accepted work until there is one.
  *
  * "Not yet" is asked again at once and reported as an event with the queue's state; passing failures are waited out
- * without a limit, since the work goes on meanwhile. A large result is announced by its size first; its bytes are
+ * without a limit, since the work continues meanwhile. A large result is announced by its size first; its bytes are
  * taken from the budget of responses in flight before it is fetched. Errors: RequestFailedError when the work failed,
  * GoneError when the promise is gone, others as the service answers.
  */
@@ -87,7 +80,7 @@ class Poll<A> {
     this.#queue = new QueueReports(connection);
   }
 
-  /** Asks until there is an answer. `onAnnounced` goes on when the answer is only how large the result is. */
+  /** Asks until there is an answer. When the answer is only the size of the result, `onAnnounced` takes over. */
   next(allowMetadataOnly: boolean, onAnnounced?: (bytes: number) => Observable<A>): Observable<A> {
     // Mostly the first poll brings the result: what follows when it does not is built when it does not.
     return this.#ask(allowMetadataOnly, (error) => {
@@ -154,7 +147,7 @@ class Poll<A> {
       try {
         return protobuf(response.body);
       } catch (error) {
-        throw new APIResponseValidationError(`the result of ${requestId} is no valid protobuf message`, {
+        throw new APIResponseValidationError(`the result of ${requestId} is not a valid protobuf message`, {
           requestId,
           cause: error,
         });

@@ -55,7 +55,7 @@ export class SampleDispatcher {
   }
 
   dispatch<T>(bytes: number, send: () => Observable<T>): Observable<T> {
-    // Nearly every submission is accepted at once: what follows a refusal is built when there is one.
+    // Nearly every submission is accepted at once: the operators that handle a refusal are built only after one.
     return onAnswer(this.#permitted(bytes, send), identity, (error) => this.#sendAgain(bytes, send, error));
   }
 
@@ -64,7 +64,7 @@ export class SampleDispatcher {
    * that after a pause all of them pass the ten slots.
    */
   #permitted<T>(bytes: number, send: () => Observable<T>): Observable<T> {
-    // Whether to be careful is read after each permit is in hand: a 429 may have come while waiting for it.
+    // Read after each permit is granted: a 429 may have come while waiting for it.
     const sendUnlessPaused = (): Observable<T> =>
       this.connection.scheduler.now() < this.#pausedUntilMs ? throwError(() => new Paused()) : send();
     return this.#slots.hold(1, () =>

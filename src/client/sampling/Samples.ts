@@ -4,7 +4,7 @@
  *  1. SamplingClient.sample     starts a future: session/Lifecycle keeps it until it ends
  *  2. Samples.sample            checks the options (sampleRequest) and waits for one of 2000 places
  *  3. Progress.watch            fails everything when nothing has finished for two hours
- *  4. resubmitting              submits, and submits anew when the promise is lost or a failure passes
+ *  4. resubmitting              submits, and submits again when the promise is lost or after a temporary failure
  *  5. Samples.#submitAs         takes the next number
  *  6. SampleDispatcher          waits for a slot and for bytes; pauses on 429 and sends the same request again
  *  7. connection/Connection     one request: POST asample
@@ -24,7 +24,7 @@ import { Budget } from '../connection/Budget.js';
 import { onAnswer } from '../connection/onAnswer.js';
 import { once } from '../connection/once.js';
 import { accept, awaitResult } from '../results/awaitResult.js';
-import type { ResultFormat } from '../results/retrieve.js';
+import type { ResultFormat } from '../results/work.js';
 import { SessionPoller } from '../results/SessionPoller.js';
 import type { OpenSession } from '../session/Session.js';
 import type { FutureProgress } from '../TinkerFuture.js';

@@ -6,7 +6,7 @@ import { meaningOf, type Phase } from '../connection/failure.js';
 import { onAnswer } from '../connection/onAnswer.js';
 import type { FutureProgress } from '../TinkerFuture.js';
 
-/** How samples are tried again. The defaults suit; tests and impatient programs change them. */
+/** How samples are retried. The defaults suit most programs. */
 export interface SamplingRetryOptions {
   /** Fail everything as stuck after this long without any sample finishing. Default two hours. */
   readonly progressTimeoutMs?: number;
@@ -35,7 +35,7 @@ export function resubmitting<A>(
 ): Observable<A> {
   const { enabled = true } = options;
   if (!enabled || connection.config.sampleNoRetries) return onAnswer(submit(progress), finish);
-  // A promise that is gone can be had again; a session that is gone when a sample is submitted cannot.
+  // A lost promise can be replaced by a new request; a session that is gone cannot.
   let phase: Phase = 'send';
   const accepting: FutureProgress = {
     accepted: (requestId) => {
@@ -47,7 +47,7 @@ export function resubmitting<A>(
     phase = 'send';
     return submit(accepting);
   };
-  // Nearly every sample comes back at the first try: the way to a second one is built when it is needed.
+  // Nearly every sample succeeds at the first try: the operators for a second one are built when needed.
   return onAnswer(attempt(), finish, (failure) =>
     failedOnce(failure, attempt).pipe(
       retry({

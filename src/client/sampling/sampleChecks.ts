@@ -34,7 +34,7 @@ export function padPromptLogprobs(response: SampleResponse, prompt: ModelInput):
 }
 
 /**
- * An older server ignores what it does not know and samples all the same: say so rather than hand back data that is
+ * An older server ignores what it does not know and samples anyway: fail rather than return data that is
  * not what was asked for.
  */
 export function checkHonoured(

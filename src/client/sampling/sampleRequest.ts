@@ -31,7 +31,7 @@ export interface SampleOptions extends CallOptions {
 /** A checked request; its prompt is written out only when it is sent, since thousands may wait. */
 export interface SampleBody {
   readonly prompt: ModelInput;
-  /** The JSON of all the rest, but for its last brace. */
+  /** The JSON of everything else, without its last brace. */
   readonly rest: string;
 }
 
@@ -58,8 +58,8 @@ const KNOWN: ReadonlySet<string> = new Set([
 const MOST_REMEMBERED = 64;
 
 /**
- * Makes the requests of one sampler. Thousands of samples ask for the same but for the prompt, so what was found right
- * once is remembered by what was asked.
+ * Makes the requests of one sampler. Thousands of samples differ only in their prompt, so options that were checked once
+ * are remembered.
  */
 export class SampleRequests {
   readonly #checked = new Map<string, string>();

@@ -38,7 +38,7 @@ export function toSamplerHandle(session: OpenSession, samplingSessionId: string,
     },
     recordStabilityInfo,
   });
-  // With padding, which Python's decoder insists on.
+  // With padding, which Python's decoder requires.
   return Buffer.from(JSON.stringify(json)).toString('base64').replaceAll('+', '-').replaceAll('/', '_');
 }
 
@@ -52,7 +52,7 @@ interface SharedSession {
 /** One per service, session and credential: clients made from handles share budgets and pauses like any others. */
 const shared = new Map<string, SharedSession>();
 
-/** @throws ValidationError when the text is no handle. */
+/** @throws ValidationError when the text is not a handle. */
 export function openSharedSession(
   handle: string,
   options: ConnectOptions,
@@ -62,12 +62,12 @@ export function openSharedSession(
   readonly samplingSessionId: string;
   readonly recordStabilityInfo: boolean;
   readonly clone: number | 'join';
-  /** Leaves the session; the last one to leave waits for what is under way and closes the connections. */
+  /** Leaves the session; the last one to leave waits for pending calls and closes the connections. */
   readonly leave: () => Observable<void>;
 } {
   const { sessionId, samplingSessionId, holder, recordStabilityInfo } = parseHandle(handle);
   const key = JSON.stringify([holder.baseUrl, sessionId]);
-  // A transport or a key of one's own is not shared with anybody.
+  // A custom transport or key is not shared.
   const isPrivate = options.transport !== undefined || options.apiKey !== undefined || options.credential !== undefined;
   let entry = isPrivate ? undefined : shared.get(key);
   if (entry === undefined) {

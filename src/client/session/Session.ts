@@ -110,7 +110,7 @@ export class Session {
     }).pipe(takeUntil(timer(CANCELS_TIMEOUT_MS, this.connection.scheduler)));
   }
 
-  /** Ends heartbeats and everything else that runs beside the calls. */
+  /** Ends heartbeats and everything else that runs in the background. */
   stop(): void {
     this.#stop.next();
     this.#stop.complete();
@@ -263,7 +263,7 @@ export function openSession(
   return opened;
 }
 
-/** Sends the cancellations, no more at once than the service asks for. One that fails is no harm. */
+/** Sends the cancellations, at most as many at once as the service allows. A failed one is ignored. */
 export function cancelOnServer(
   { connection, dynamicConfig }: OpenSession,
   cancels: Observable<string>,

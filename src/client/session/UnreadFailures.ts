@@ -13,7 +13,7 @@ export interface FailedCall {
 const UNREAD_AFTER_MS = 60_000;
 const MOST_REMEMBERED = 1000;
 
-/** Tells of failures that nobody reads, once each. A call that was cancelled is none of them. */
+/** Emits an event for each failure that nobody reads, once. Cancelled calls do not count. */
 export class UnreadFailures {
   readonly #failed = new Map<FailedCall, number>();
   #timer: Subscription | undefined;

@@ -8,7 +8,7 @@ const SAME_EVERY_MS = 60_000;
 const WORTH_A_WARNING = 3;
 /** Calls of a few minutes are usual; a program that shows nothing for longer looks as if it hung. */
 const QUIET_MS = 5 * 60_000;
-/** Lines name requests, so there is no end of different ones. */
+/** Lines name requests, so the number of different ones has no limit. */
 const MOST_REMEMBERED = 1000;
 
 /** Prints events on stderr, one line each; the same line at most once a minute. */
@@ -49,7 +49,7 @@ export function describe(
     case 'heartbeat-missed':
       return {
         level: 'warning',
-        text: `no heartbeat of session ${event.sessionId} got through lately (${event.reason}); if this goes on, the service ends the session`,
+        text: `no heartbeat of session ${event.sessionId} got through lately (${event.reason}); if this continues, the service ends the session`,
       };
     case 'deprecation-noted':
       return { level: event.level === 'error' ? 'error' : 'warning', text: event.note };

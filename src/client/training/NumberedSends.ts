@@ -18,7 +18,8 @@ import { mayHaveArrived, provesRefusal } from '../connection/failure.js';
 import { resend } from '../connection/resend.js';
 import { MissingRequestError, type TinkerError } from '../errors.js';
 import type { RequestType, WorkKind } from '../events.js';
-import { accept, type Accepted } from '../results/awaitResult.js';
+import { accept } from '../results/awaitResult.js';
+import type { Accepted } from '../results/work.js';
 import type { OpenSession } from '../session/Session.js';
 import type { FutureProgress } from '../TinkerFuture.js';
 

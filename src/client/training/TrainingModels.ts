@@ -36,7 +36,7 @@ export interface FromStateOptions extends CallOptions {
   readonly baseModel?: string;
   /** Kept with the training run, for people and searches. Default: none. */
   readonly userMetadata?: Readonly<Record<string, string>>;
-  /** A token of the owner, to start from weights of somebody else. */
+  /** The owner's token, to start from another user's weights. Default: none is needed for your own. */
   readonly weightsAccessToken?: string;
   /** The optimizer family; with the optimizer's state it is the saved one. */
   readonly optimizer?: OptimizerConfig;
@@ -154,7 +154,7 @@ export class TrainingModels {
   }
 }
 
-/** The request that makes a model, but for the session it belongs to. @throws ValidationError */
+/** The request that makes a model, still without its session. @throws ValidationError */
 function modelRequest(modelSeqId: number, options: CreateLoraTrainingClientOptions): (sessionId: string) => Json {
   const {
     baseModel,

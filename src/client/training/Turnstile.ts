@@ -11,11 +11,11 @@ interface Turn {
 
 /** What the work of a turn may do with it. */
 export interface TurnInHand {
-  /** Lets the next turn begin, while this one's work goes on. */
+  /** Lets the next turn begin while this one's work continues. */
   readonly release: () => void;
   /**
-   * Runs a send to its end, whoever stops waiting for it: a request that has its number and is not sent would hold up
-   * the model for ever. The turn lasts at least until then. `onAbandoned` is given what nobody waits for any more.
+   * Finishes a send even if its caller stops waiting: the service would wait for ever for a number that is never sent.
+   * The turn lasts at least until the send is over. `onAbandoned` is given what was accepted after the caller had gone.
    */
   readonly commit: <S>(send: Observable<S>, onAbandoned: (sent: S) => void) => Observable<S>;
 }
@@ -23,7 +23,7 @@ export interface TurnInHand {
 /**
  * One at a time, in the order of the calls.
  *
- * A turn is for sending. Its work calls `release` when the last byte is accepted and goes on waiting for results
+ * A turn is for sending. Its work calls `release` when the last byte is accepted and continues to wait for results
  * outside the turn, so the next turn starts while results are still outstanding. A turn that errors, completes or is
  * abandoned gives up its place by itself, but not in the middle of a send.
  */
@@ -57,7 +57,7 @@ export class Turnstile {
     return new Observable<S>((subscriber) => {
       const sent = new AsyncSubject<S>();
       let awaited = true;
-      // Told first: the other observer may be done with everything before this one is told.
+      // Subscribed first, because the second observer may end everything when it is notified.
       sent.subscribe({ next: (value) => awaited || onAbandoned(value), error: () => undefined });
       subscriber.add(() => (awaited = false));
       subscriber.add(sent.subscribe(subscriber));
@@ -74,7 +74,7 @@ export class Turnstile {
   }
 
   #advance(): void {
-    // A turn may be over before its run returns; the loop below then goes on, instead of nesting ever deeper.
+    // A turn may be over before its run returns; the loop below then continues, instead of calling itself.
     if (this.#advancing) return;
     this.#advancing = true;
     for (let next = this.#turns.peek(); next?.state === 'ready' || next?.state === 'over'; next = this.#turns.peek()) {

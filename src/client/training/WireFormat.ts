@@ -7,7 +7,7 @@ import type { EventBus } from '../events.js';
 /**
  * Whether a service takes protobuf, learned from its answers and remembered.
  *
- * Until it has accepted protobuf once, a refusal that may be about the format (415, 422, or a 5xx that is no JSON, as
+ * Until it has accepted protobuf once, a refusal that may be about the format (415, 422, or a 5xx that is not JSON, as
  * SkyRL answers) means: the same request as JSON. If the service takes that, JSON it is from then on. If it refuses JSON
  * as well after a 5xx, the 5xx counts and is waited out.
  */
@@ -36,7 +36,7 @@ export class WireFormat {
           return json().pipe(
             tap(() => this.#choose('json', `the service answered ${error.status} to protobuf`)),
             catchError((refusal: TinkerError) => {
-              // The refusal may only mean that this service takes no JSON: the failure in passing is the one to retry.
+              // The refusal may only mean that this service takes no JSON: the temporary failure is the one to retry.
               if (!refusal.retryable && mayPass(error, ++serverErrors)) throw error;
               throw refusal;
             }),
@@ -62,7 +62,7 @@ function mayBeAboutFormat(error: unknown): error is APIStatusError {
 const MOST_SERVER_ERRORS = 3;
 
 /**
- * Whether a refusal of protobuf is a failure in passing. A gateway's always is. A plain 500 may be how this server refuses
+ * Whether a refusal of protobuf is a temporary failure. A gateway's always is. A plain 500 may be how this server refuses
  * protobuf (SkyRL's does): when it comes for the third time, it is, and what the server says to JSON is what it means.
  */
 const mayPass = ({ status }: APIStatusError, times: number): boolean =>

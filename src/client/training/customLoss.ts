@@ -244,7 +244,7 @@ export class CustomLosses {
   }
 }
 
-/** Whether a service that was asked to run a loss said that it will not, rather than failing at it in passing. */
+/** Whether a service that was asked to run a loss said that it will not, rather than failing temporarily. */
 const isRefusal = (error: unknown): error is RequestFailedError | APIStatusError =>
   error instanceof RequestFailedError
     ? error.category === 'user'

@@ -30,7 +30,7 @@ describe('the log', () => {
   it('has by default what the service asks to be shown, and what needs somebody to act', () => {
     expect(printed(undefined)).toEqual([
       'tinker-rx error: upgrade now',
-      'tinker-rx warning: no heartbeat of session s got through lately (down); if this goes on, the service ends the session',
+      'tinker-rx warning: no heartbeat of session s got through lately (down); if this continues, the service ends the session',
       'tinker-rx warning: old call',
       'tinker-rx warning: s is paused (paused_capacity): the service is short of capacity, please wait',
       'tinker-rx warning: paused for billing: no credit',
