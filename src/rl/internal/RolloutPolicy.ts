@@ -1,10 +1,10 @@
-import { map, Subscription } from 'rxjs';
+import { map } from 'rxjs';
 import type { SampleOptions } from '../../client/SamplingClient.js';
 import { TinkerFuture } from '../../client/TinkerFuture.js';
 import { cancelling } from '../../operators/internal/cancelling.js';
 import type { Sampleable } from '../../operators/sampleFrom.js';
 import type { ModelInput } from '../../wire/modelInput.js';
-import type { SamplingParams } from '../../wire/sampling.js';
+import type { SampledSequence, SamplingParams } from '../../wire/sampling.js';
 import type { LivePolicy, PolicyVersion } from '../LivePolicy.js';
 import type { Policy, Turn } from '../rollout.js';
 import { seedFrom } from './seeds.js';
@@ -15,7 +15,7 @@ export class RolloutPolicy<S extends Sampleable> implements Policy<S> {
   readonly #defaults: SamplingParams | undefined;
   readonly #seed: number;
   #asked = 0;
-  #running: Subscription | undefined;
+  #futures: TinkerFuture<unknown>[] = [];
   #controller: AbortController | undefined;
   #ended = false;
 
@@ -43,35 +43,42 @@ export class RolloutPolicy<S extends Sampleable> implements Policy<S> {
   }
 
   sample(options: SampleOptions): TinkerFuture<readonly Turn[]> {
+    return this.#ask(options, (turns) => turns);
+  }
+
+  turn(prompt: ModelInput, samplingParams: SamplingParams = {}): TinkerFuture<Turn> {
+    return this.#ask({ prompt, samplingParams }, ([first]) => first!);
+  }
+
+  #ask<A>(options: SampleOptions, pick: (turns: readonly Turn[]) => A): TinkerFuture<A> {
     const { sampler, step } = this.#newest();
     const asked = this.#asked++;
     const seed = asked === 0 ? this.#seed : seedFrom(this.#seed, asked);
     const samplingParams: SamplingParams = { seed, ...this.#defaults, ...withoutUndefinedSeed(options.samplingParams) };
     const altered = alterations(samplingParams);
     const { prompt } = options;
+    const turnOf = (sequence: SampledSequence): Turn => ({
+      prompt,
+      sequence,
+      step,
+      ...(altered === '' ? {} : { altered }),
+    });
     const future = new TinkerFuture(() =>
       cancelling(sampler.sample({ ...options, samplingParams })).pipe(
-        map(({ sequences }) =>
-          sequences.map((sequence): Turn => ({ prompt, sequence, step, ...(altered === '' ? {} : { altered }) })),
-        ),
+        map(({ sequences }) => pick(sequences.map(turnOf))),
       ),
     );
     if (this.#ended) future.cancel();
-    else (this.#running ??= new Subscription()).add(() => future.cancel());
-    return future;
-  }
-
-  turn(prompt: ModelInput, samplingParams: SamplingParams = {}): TinkerFuture<Turn> {
-    const turns = this.sample({ prompt, samplingParams });
-    const future = new TinkerFuture(() => turns.pipe(map(([first]) => first!)));
-    this.#running?.add(() => future.cancel());
+    else this.#futures.push(future);
     return future;
   }
 
   /** Cancels what is still being sampled and aborts the signal. */
   end(): void {
     this.#ended = true;
-    this.#running?.unsubscribe();
+    // One that has its result is not touched by this.
+    for (const future of this.#futures) future.cancel();
+    this.#futures = [];
     this.#controller?.abort();
   }
 

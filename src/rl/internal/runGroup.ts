@@ -1,20 +1,15 @@
 import {
-  catchError,
   defer,
   finalize,
   forkJoin,
   from,
   map,
-  type Observable,
+  Observable,
   type ObservableInput,
-  of,
-  retry,
   type SchedulerLike,
-  take,
+  Subscription,
   tap,
   throwError,
-  throwIfEmpty,
-  timeout,
 } from 'rxjs';
 import type { Sampleable } from '../../operators/sampleFrom.js';
 import type { SamplingParams } from '../../wire/sampling.js';
@@ -116,6 +111,7 @@ function startTogether<T, S extends Sampleable>(
   }
 }
 
+/** One rollout of a group. Written by hand: very many may be in flight, and a chain of operators for each is large. */
 function outcomeOf<T, S extends Sampleable>(
   plan: GroupPlan<T, S>,
   task: T,
@@ -123,65 +119,80 @@ function outcomeOf<T, S extends Sampleable>(
   index: number,
   shared: Together | undefined,
 ): Observable<Outcome> {
-  const { agent, policy, retries, scheduler, timeoutMs } = plan;
-  const startedMs = scheduler.now();
-  let attempts = 0;
-  const once = defer((): Observable<Trajectory> => {
-    const attempt = attempts++;
-    const seed = seedFrom(plan.seed, order, index + 1, attempt);
-    const { step } = policy.current!;
-    const finished = (rollout: Rollout): Trajectory => {
-      check(rollout);
-      const steps = rollout.turns.map((turn) => turn.step ?? step);
-      return { ...rollout, index, seed, step: Math.min(...steps), durationMs: scheduler.now() - startedMs };
-    };
-    // What was started together is not started again: later attempts are made alone.
-    if (shared !== undefined && attempt === 0) return bounded(from(shared.inputs[index]!)).pipe(map(finished));
-    const own = new RolloutPolicy(policy, plan.samplingParams, seed);
-    const context = {
-      seed,
-      index,
-      get signal() {
-        return own.signal;
-      },
-    };
-    return bounded(defer(() => agent(task, own, context))).pipe(
-      map(finished),
-      finalize(() => own.end()),
-    );
-  });
-  const bounded = (rollout: Observable<Rollout>): Observable<Rollout> =>
-    (timeoutMs === Infinity
-      ? rollout
-      : rollout.pipe(timeout({ first: timeoutMs, scheduler, with: () => throwError(() => tooSlow(timeoutMs)) }))
-    ).pipe(
-      take(1),
-      throwIfEmpty(() => new Error('the rollout ended without a result')),
-    );
-  const failed = (error: unknown, final: boolean) => {
-    plan.report({ type: 'rollout-failed', order, index, attempt: attempts, final, error });
-    if (plan.failFast || (isTinkerError(error) && FATAL.has(error.code))) plan.fail(error);
-  };
-  const tried =
-    retries === 0
-      ? once
-      : once.pipe(
-          retry({
-            count: retries,
-            delay: (error) => {
-              failed(error, false);
-              return of(undefined);
-            },
-          }),
-        );
-  return tried.pipe(
-    map((trajectory): Outcome => ({ trajectory })),
-    catchError((error: unknown) => {
-      failed(error, true);
+  return new Observable((subscriber) => {
+    const { scheduler, timeoutMs } = plan;
+    const startedMs = scheduler.now();
+    let attempts = 0;
+    let running: Subscription | undefined;
+    subscriber.add(() => running?.unsubscribe());
+
+    const fail = (error: unknown) => {
+      running?.unsubscribe();
+      if (subscriber.closed) return;
+      const final = attempts > plan.retries;
+      plan.report({ type: 'rollout-failed', order, index, attempt: attempts, final, error });
+      if (plan.failFast || (isTinkerError(error) && FATAL.has(error.code))) plan.fail(error);
+      if (subscriber.closed) return;
+      if (!final) return attempt();
       const { name, message } = error instanceof Error ? error : { name: 'Error', message: String(error) };
-      return of<Outcome>({ failure: { index, name, message, attempts } });
-    }),
-  );
+      subscriber.next({ failure: { index, name, message, attempts } });
+      subscriber.complete();
+    };
+
+    const attempt = () => {
+      const number = attempts++;
+      const seed = seedFrom(plan.seed, order, index + 1, number);
+      const { step } = plan.policy.current!;
+      const own = new Subscription();
+      running = own;
+      const succeed = (rollout: Rollout) => {
+        try {
+          check(rollout);
+        } catch (error) {
+          return fail(error);
+        }
+        const oldest = rollout.turns.reduce((least, turn) => Math.min(least, turn.step ?? step), Infinity);
+        own.unsubscribe();
+        subscriber.next({
+          trajectory: { ...rollout, index, seed, step: oldest, durationMs: scheduler.now() - startedMs },
+        });
+        subscriber.complete();
+      };
+      const observer = {
+        next: (rollout: Rollout) => (own.closed ? undefined : succeed(rollout)),
+        error: (error: unknown) => (own.closed ? undefined : fail(error)),
+        complete: () => (own.closed ? undefined : fail(new Error('the rollout ended without a result'))),
+      };
+      if (timeoutMs !== Infinity) own.add(scheduler.schedule(() => fail(tooSlow(timeoutMs)), timeoutMs));
+      try {
+        // What was started together is not started again: later attempts are made alone.
+        const input =
+          shared !== undefined && number === 0 ? shared.inputs[index]! : startAlone(plan, task, { seed, index }, own);
+        own.add(from(input).subscribe(observer));
+      } catch (error) {
+        fail(error);
+      }
+    };
+    attempt();
+  });
+}
+
+/** Calls the hook; what it asks for ends with `own`. */
+function startAlone<T, S extends Sampleable>(
+  { agent, policy, samplingParams }: GroupPlan<T, S>,
+  task: T,
+  { seed, index }: { readonly seed: number; readonly index: number },
+  own: Subscription,
+): ObservableInput<Rollout> {
+  const mine = new RolloutPolicy(policy, samplingParams, seed);
+  own.add(() => mine.end());
+  return agent(task, mine, {
+    seed,
+    index,
+    get signal() {
+      return mine.signal;
+    },
+  });
 }
 
 function check({ turns, reward }: Rollout): void {
