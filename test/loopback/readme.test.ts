@@ -23,7 +23,9 @@ it('the demo prints what the README shows', async () => {
   const log = mkdtempSync(join(tmpdir(), 'demo-'));
   try {
     const demo = [`${root}dist/cli/main.js`, 'demo', '--log', log];
-    const { stdout } = await promisify(execFile)(process.execPath, demo);
+    // Run by `npx vitest`, the command would say `npx tinker-rx` where it names itself.
+    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('npm_')));
+    const { stdout } = await promisify(execFile)(process.execPath, demo, { env });
     expect(shapeOf(stdout.replace(curve, '▁'))).toMatch(patternOf(shown!.replace(curve, '▁')));
   } finally {
     rmSync(log, { recursive: true });

@@ -19,7 +19,8 @@ describe('the background scheduler', () => {
     const subscription = timer(1, 2, backgroundScheduler).subscribe(() => ticks++);
     await new Promise((resolve) => setTimeout(resolve, 30));
     expect(ticks).toBeGreaterThan(1);
-    expect(holding()).toBe(before);
+    // Another file's timer, in the same process, may have ended meanwhile.
+    expect(holding()).toBeLessThanOrEqual(before);
     subscription.unsubscribe();
   });
 
