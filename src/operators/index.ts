@@ -18,7 +18,14 @@ export { mergeMapWeighted, type MergeMapWeightedOptions } from './mergeMapWeight
 export { type MetricSummary, type Reduced, reduceMetrics, type ReduceMetricsOptions } from './reduceMetrics.js';
 export { repeatEpochs, type RepeatEpochsOptions } from './repeatEpochs.js';
 export { retryBackoff, type RetryBackoffOptions } from './retryBackoff.js';
-export { type Sampleable, type Sampled, type SampleFailure, sampleFrom, type SampleFromOptions } from './sampleFrom.js';
+export {
+  type PromptItem,
+  type Sampleable,
+  type Sampled,
+  type SampleFailure,
+  sampleFrom,
+  type SampleFromOptions,
+} from './sampleFrom.js';
 export { constant, cosine, type DecayOptions, linear, type Schedule, type WarmUpOptions } from './schedules.js';
 export { settle } from './settle.js';
 export { shuffle, type ShuffleOptions } from './shuffle.js';

@@ -11,11 +11,12 @@ import {
   tap,
   throwIfEmpty,
 } from 'rxjs';
+import { RequestFailedError } from '../client/errors.js';
 import type { SampleOptions } from '../client/SamplingClient.js';
 import { estimatePromptBytes } from '../wire/estimateBytes.js';
 import { ModelInput } from '../wire/modelInput.js';
 import type { SampleResponse } from '../wire/sampling.js';
-import { ValidationError } from '../wire/tinkerError.js';
+import { isTinkerError, type TinkerError, ValidationError } from '../wire/tinkerError.js';
 import { cancelling } from './internal/cancelling.js';
 import { mergeMapWeighted } from './mergeMapWeighted.js';
 import { settle } from './settle.js';
@@ -35,8 +36,15 @@ export interface Sampled<P, S> {
 /** An item that failed, and why: the `left` of a settled stream. */
 export interface SampleFailure<P> {
   readonly item: P;
-  readonly error: unknown;
+  /**
+   * The service's or the client's error. What `request` throws is a `ValidationError`, and what a sampler of your own fails
+   * with a `RequestFailedError`, with the thrown value as `cause`, where it is no `TinkerError` itself.
+   */
+  readonly error: TinkerError;
 }
+
+/** An item that `sampleFrom` can ask for as it is; for any other give `request`. */
+export type PromptItem = ModelInput | { readonly prompt: ModelInput };
 
 export interface SampleFromOptions<P> extends Omit<SampleOptions, 'prompt'> {
   /** What to ask for an item; wins over the other options. Default: the item is the prompt, or has it as `prompt`. */
@@ -71,9 +79,17 @@ export interface SampleFromOptions<P> extends Omit<SampleOptions, 'prompt'> {
  */
 export function sampleFrom<P, S extends Sampleable>(
   sampler: S | Observable<S>,
-  options: SampleFromOptions<P> & { readonly settle: true },
+  options: SampleFromOptions<P> & WithRequest<P> & { readonly settle: true },
 ): OperatorFunction<P, Either<SampleFailure<P>, Sampled<P, S>>>;
 export function sampleFrom<P, S extends Sampleable>(
+  sampler: S | Observable<S>,
+  options: SampleFromOptions<P> & WithRequest<P> & { readonly settle?: false },
+): OperatorFunction<P, Sampled<P, S>>;
+export function sampleFrom<P extends PromptItem, S extends Sampleable>(
+  sampler: S | Observable<S>,
+  options: SampleFromOptions<P> & { readonly settle: true },
+): OperatorFunction<P, Either<SampleFailure<P>, Sampled<P, S>>>;
+export function sampleFrom<P extends PromptItem, S extends Sampleable>(
   sampler: S | Observable<S>,
   options?: SampleFromOptions<P> & { readonly settle?: false },
 ): OperatorFunction<P, Sampled<P, S>>;
@@ -92,7 +108,10 @@ export function sampleFrom<P, S extends Sampleable>(
           return cancelling(from.sample(options())).pipe(map((response) => ({ item, sampler: from, response })));
         });
       const settled = (ask: Ask<P>) =>
-        sample(ask).pipe(settle(), map(mapLeft((error): SampleFailure<P> => ({ item: ask.item, error }))));
+        sample(ask).pipe(
+          settle(),
+          map(mapLeft((error): SampleFailure<P> => ({ item: ask.item, error: asTinkerError(error) }))),
+        );
       // Nothing is admitted before the first sampler, as nothing is before the first budget.
       const budget = isObservable(sampler)
         ? combineLatest([
@@ -116,6 +135,10 @@ export function sampleFrom<P, S extends Sampleable>(
     });
 }
 
+interface WithRequest<P> {
+  readonly request: (item: P) => SampleOptions;
+}
+
 interface Ask<P> {
   readonly item: P;
   readonly bytes: number;
@@ -133,10 +156,18 @@ function prepared<P>(item: P, ask: (item: P) => SampleOptions): Ask<P> {
       item,
       bytes: 0,
       options: () => {
-        throw error;
+        throw isTinkerError(error) ? error : new ValidationError(messageOf(error), { cause: error });
       },
     };
   }
+}
+
+function asTinkerError(error: unknown): TinkerError {
+  return isTinkerError(error) ? error : new RequestFailedError(messageOf(error), { category: 'unknown', cause: error });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function promptOf(item: unknown): { readonly prompt: ModelInput } {

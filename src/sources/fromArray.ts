@@ -11,6 +11,7 @@ import { fromIterable } from './fromIterable.js';
  * bounded operator downstream is full. Without one it emits synchronously, as `from` does. Holds nothing but the array.
  */
 export function fromArray<T>(values: readonly T[]): Observable<T> {
-  if (!Array.isArray(values as unknown)) throw new TypeError(`values must be an array, got ${typeof values}`);
+  const given: unknown = values;
+  if (!Array.isArray(given)) throw new TypeError(`values must be an array, got ${typeof values}`);
   return fromIterable(values);
 }

@@ -109,12 +109,15 @@ describe('sampleFrom', () => {
     const failing: Sampleable = {
       sample: ({ prompt: given }) => (given.length === 2 ? throwError(() => new Error('refused')) : of(response)),
     };
-    const items = [prompt(1), prompt(2), 'no prompt', prompt(3)];
+    // What types would refuse.
+    const items = [prompt(1), prompt(2), 'no prompt' as unknown as ModelInput, prompt(3)];
     const results = await lastValueFrom(from(items).pipe(sampleFrom(failing, { settle: true }), toArray()));
-    expect(results.map((result) => (isRight(result) ? 'right' : (result.left.error as Error).message))).toStrictEqual([
+    expect(
+      results.map((result) => (isRight(result) ? 'right' : `${result.left.error.code}: ${result.left.error.message}`)),
+    ).toStrictEqual([
       'right',
-      'refused',
-      'an item must be a ModelInput, or have one as `prompt`',
+      'request_failed: refused',
+      'invalid_input: an item must be a ModelInput, or have one as `prompt`',
       'right',
     ]);
     expect(results.filter(isLeft).map(({ left }) => left.item)).toStrictEqual([items[1], items[2]]);

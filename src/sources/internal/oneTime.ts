@@ -6,19 +6,19 @@ export function oneTime<A extends unknown[], I extends object>(
   values: I | ((...given: A) => I),
   key: typeof Symbol.iterator | typeof Symbol.asyncIterator,
 ): (...given: A) => I {
-  if (typeof values === 'function' && !(key in values)) return values as (...given: A) => I;
+  if (typeof values === 'function' && !(key in values)) return values;
   const iterable = values as I & Record<symbol, () => unknown>;
   if (typeof iterable[key] !== 'function') throw new TypeError(`${name} needs an iterable, got ${typeof values}`);
   let taken = false;
   return () => {
-    const once = iterable[key]!() === iterable;
-    if (once && taken) {
+    const iterator = iterable[key]!();
+    if (iterator === iterable && taken) {
       throw new SourceError(
         name,
         'a generator was read already, and can be read only once. Give a function that makes one',
       );
     }
     taken = true;
-    return iterable;
+    return { [key]: () => iterator } as unknown as I;
   };
 }
