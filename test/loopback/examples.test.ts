@@ -51,11 +51,49 @@ describe('examples', () => {
     expect(rewards.at(-1)).toBeGreaterThan(0.8);
   }, 120_000);
 
+  const numbers = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, number]) => Number(number));
+
+  it('dpo: the loss falls from log 2, and every chosen answer is ahead', async () => {
+    const text = await output('dpo');
+    const losses = numbers(text, /loss ([\d.]+)/g);
+    expect(losses[0]).toBeCloseTo(Math.LN2, 2);
+    expect(losses.at(-1)).toBeLessThan(0.1);
+    expect(numbers(text, /accuracy ([\d.]+)/g).at(-1)).toBe(1);
+  }, 120_000);
+
+  it('distill: the student comes nearer to its teacher', async () => {
+    const apart = numbers(await output('distill'), /: (-?[\d.]+) nats/g);
+    expect(apart.at(-1)).toBeLessThan(0.6 * apart[0]!);
+  }, 180_000);
+
+  it('softTargets: the student learns what its teacher finds likely', async () => {
+    const apart = numbers(await output('softTargets'), /: ([\d.]+) nats/g);
+    expect(apart.at(-1)).toBeLessThan(apart[0]! / 3);
+  }, 120_000);
+
+  it('customLoss: the loss agrees with itself, and falls', async () => {
+    const text = await output('customLoss');
+    expect(text).toContain('agree: true');
+    const losses = numbers(text, /loss ([\d.]+)/g);
+    expect(losses.at(-1)).toBeLessThan(losses[0]! / 100);
+  }, 120_000);
+
+  it('sweep: three models are trained at once, and one is best', async () => {
+    const text = await output('sweep');
+    const ends = numbers(text, /ends at ([\d.]+)/g);
+    expect(ends).toHaveLength(3);
+    expect(Math.min(...ends)).toBeLessThan(0.1);
+    expect(text).toContain('best: 0.01');
+  }, 120_000);
+
   it('processes: three processes sample through a handle', async () => {
     expect((await output('processes')).match(/^What color is .*\? It is .*$/gm)).toHaveLength(3);
   }, 120_000);
 
-  it.each(['sft', 'rl', 'processes'])('%s takes at most 40 lines of code', (example) => {
-    expect(codeLines(example)).toBeLessThanOrEqual(40);
-  });
+  it.each(['sft', 'rl', 'processes', 'dpo', 'distill', 'softTargets', 'customLoss', 'sweep'])(
+    '%s takes at most 40 lines of code',
+    (example) => {
+      expect(codeLines(example)).toBeLessThanOrEqual(40);
+    },
+  );
 });
