@@ -21,7 +21,7 @@ export interface CallOptions {
 
 /**
  * The names of all options that a call takes: its own, which do not compile when one is missing, and those of every call. A
- * call refuses any other, so that a misspelt option is not dropped in silence.
+ * call refuses any other, so that a misspelt option is not silently ignored.
  */
 export const optionNames = <T extends object>(
   own: Readonly<Record<Exclude<keyof T, keyof CallOptions>, true>>,
@@ -57,7 +57,7 @@ export function checkCallOptions(options: CallOptions, names: ReadonlySet<string
 const aborted = (signal: AbortSignal, requestId?: string): CancelledError =>
   new CancelledError('the signal of this request was aborted', { cause: signal.reason, requestId });
 
-/** Has the options end the future; what comes back ends that, once the future is settled. */
+/** Lets the options end the future. Unsubscribe when the future is settled. */
 export function bind(
   future: TinkerFuture<unknown>,
   { signal, timeoutMs }: CallOptions,
@@ -77,7 +77,7 @@ export function bind(
   return bound;
 }
 
-/** One listener a signal: Node warns of more than ten, and thousands of samples may share one. */
+/** One listener per signal: Node warns of more than ten, and thousands of samples may share a signal. */
 const listening = new WeakMap<AbortSignal, Set<() => void>>();
 
 function onAbort(signal: AbortSignal, act: () => void): () => void {

@@ -25,7 +25,7 @@ import { TinkerFuture } from './TinkerFuture.js';
 export type { SampleOptions } from './sampling/sampleRequest.js';
 export type { SamplingRetryOptions } from './sampling/resubmitting.js';
 export interface SamplingClientOptions {
-  /** How samples are tried again. Default: for as long as any sample of the client finishes. */
+  /** How samples are retried. Default: for as long as any sample of the client finishes. */
   readonly retry?: SamplingRetryOptions;
   /** Has the service keep what stable_reinforce needs of each sequence. Default false. */
   readonly recordStabilityInfo?: boolean;
@@ -48,7 +48,7 @@ export interface FromHandleOptions {
   readonly random?: () => number;
   /** @internal */
   readonly credential?: TokenSource;
-  /** How samples are tried again. Default: for as long as any sample of the client finishes. */
+  /** How samples are retried. Default: for as long as any sample of the client finishes. */
   readonly retry?: SamplingRetryOptions;
   /** What to print on stderr. Default `TINKER_LOG`, else `warning`. */
   readonly logLevel?: LogLevel;
@@ -59,8 +59,8 @@ const LOGPROBS_OPTIONS = optionNames<ComputeLogprobsOptions>({ lastN: true });
 /**
  * Samples from one set of weights.
  *
- * Samples go out as fast as the shared budgets allow and finish in any order. A passing failure, or a promise that the
- * service lost, is tried again as a new request for as long as anything of this client makes progress.
+ * Samples go out as fast as the shared budgets allow and finish in any order. After a temporary failure, or when the
+ * service lost the promise, a sample is sent again as a new request, for as long as any sample of this client finishes.
  */
 export class SamplingClient {
   readonly samplingSessionId: string;
@@ -68,7 +68,7 @@ export class SamplingClient {
   readonly #lifecycle: Lifecycle;
   readonly #options: SamplingClientOptions;
   readonly #samples: Samples;
-  /** One for all samples, which are many. */
+  /** One object for all samples, since there are many. */
   readonly #kind: WorkKind;
   readonly #leave: Observable<void>;
 

@@ -106,8 +106,8 @@ export class ServiceClient {
   }
 
   /**
-   * What this client and those it made have to do at this moment: every call that has not come to its end, and how much of
-   * the shared budgets is taken. Asking costs a walk over the calls, and them nothing.
+   * The pending work of this client and those it made: every call that has not ended, and how much of the shared budgets is
+   * in use. It is computed when asked for, by a walk over the pending calls.
    */
   underWay(): UnderWay {
     return { calls: this.#lifecycle.calls(), budgets: this.#session.budgets };
@@ -196,7 +196,7 @@ export class ServiceClient {
 
   /**
    * Waits for all pending calls, tells the service how the session ended, and closes every connection. New calls fail with a
-   * ClosedError. A second call is the first one again.
+   * ClosedError. A second call returns the same future.
    */
   close({ status = 'success', detail, timeoutMs }: CloseOptions = {}): TinkerFuture<void> {
     if (this.#closing !== undefined) return this.#closing;
@@ -263,7 +263,7 @@ export class ServiceClient {
     );
   }
 
-  /** Each step runs whether or not the one before it worked: closing must not fail for a server that has gone away. */
+  /** Each step runs even if the one before it failed: closing must work although the server is gone. */
   #end(status: FinishStatus, detail: string | undefined): Observable<void> {
     const quietly = (step: Observable<unknown>): Observable<never> =>
       step.pipe(

@@ -254,7 +254,7 @@ export class TrainingClient {
     return this.#turns.operation(operation, progress);
   }
 
-  /** What the service knows of this model: its base, its tokenizer, its rank. */
+  /** What the service knows about this model: its base model, tokenizer and rank. */
   getInfo(options: CallOptions = {}): TinkerFuture<GetInfoResponse> {
     return this.#lifecycle.start(() => this.#info(), undefined, options);
   }

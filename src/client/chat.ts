@@ -2,7 +2,7 @@ import { concatMap, defer, from, map, type Observable } from 'rxjs';
 import type { Renderer } from '../chat/renderers/Renderer.js';
 import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
 
-/** Loaded when first asked for: who brings tokens of their own never pays for tokenizers and templates. */
+/** Loaded on first use: programs that bring their own tokens never load tokenizers and templates. */
 const chat = defer(() => from(import('../chat/index.js')));
 
 /** The tokenizer of a model by the service's rules. */

@@ -3,7 +3,7 @@ import type { QueueState } from '../wire/futures.js';
 import type { FinishStatus } from '../wire/session.js';
 import type { TinkerError } from '../wire/tinkerError.js';
 
-/** What kind of work an event speaks of, as the service names it. */
+/** What kind of work an event is about, as the service names it. */
 export type RequestType =
   | 'CreateModel'
   | 'Forward'
@@ -64,7 +64,7 @@ export type TinkerEvent = At &
         readonly delayMs: number;
         readonly error: TinkerError;
       } & Partial<AcceptedKind>)
-    /** The service says how its queue stands, and why the work waits. */
+    /** The state of the service's queue, and why the work waits. */
     | ({
         readonly type: 'queue-state';
         readonly state: QueueState;
@@ -126,7 +126,7 @@ export class EventBus {
 
   constructor(readonly now: () => number) {}
 
-  /** The event is the bus's from here on: it is stamped and handed out as it is, since copying each one is slow. */
+  /** Takes over the event: it is stamped and emitted as it is, since copying each one is slow. */
   emit(event: WithoutTime<TinkerEvent> & { atMs?: number }): void {
     if (!this.#events.observed) return;
     event.atMs = this.now();

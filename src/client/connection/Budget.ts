@@ -37,7 +37,7 @@ export class Budget {
     return { inUse: this.inUse, size: this.size, waiting: this.#waiting };
   }
 
-  /** Runs the work while it holds `weight` of the budget; the weight is asked for at the moment of admission. */
+  /** Runs the work while it holds `weight` of the budget; the weight is read when it is admitted. */
   hold<T>(weight: number | (() => number), work: () => Observable<T>): Observable<T> {
     return new Observable((subscriber) => {
       const entry: Waiting = {
@@ -61,7 +61,7 @@ export class Budget {
 
   #leave(entry: Waiting): void {
     if (entry.state !== 'waiting') return;
-    // Its place stays until it comes up: to look for it would take the length of the line.
+    // Its place stays until it comes up: searching the line for it would be slow.
     entry.state = 'left';
     this.#waiting--;
   }

@@ -117,7 +117,7 @@ export class Connection {
           if (config.pjwtAuthEnabled) this.#exchangeTokens(config);
           return config;
         }),
-        // What is shared outlives the calls that wait for it, but not the client.
+        // Shared work may outlive the calls that wait for it, but not the client.
         takeUntil(this.#closing),
       ),
     );

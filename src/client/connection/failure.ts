@@ -32,7 +32,7 @@ export type Phase = 'send' | 'poll' | 'sample';
  *
  * - `backoff`: try again, later each time.
  * - `again`: try again at once; the server is only saying "not yet".
- * - `proxy`: a proxy refused it without a word; try again on a new connection, a bounded number of times.
+ * - `proxy`: a proxy refused it with an empty body; try again on a new connection, a bounded number of times.
  * - `doubtful`: a 400 to a poll; some proxies inject it, so it counts only when it repeats.
  * - `billing`: pause until the account can pay again.
  * - `throttle`: too much sampling at once; pause all of it, then send the same request again.
@@ -49,7 +49,7 @@ export function meaningOf(error: unknown, phase: Phase): Meaning {
   if (status === 429 && phase === 'sample') return 'throttle';
   if (status === 410 && phase === 'poll') return 'resubmit';
   if (status === 400 && body === '') return 'proxy';
-  // The header speaks of sending a request again; a poll only asks how the work is going.
+  // The header is about sending a request again; a poll only asks for the state of the work.
   if (phase !== 'poll' && headers['x-should-retry'] === 'false') return 'fatal';
   if (phase !== 'poll' && headers['x-should-retry'] === 'true') return 'backoff';
   if (status === 400 && phase === 'poll' && !(error instanceof UnsupportedVersionError)) return 'doubtful';

@@ -36,7 +36,7 @@ export abstract class RestCaller {
     return this.#connection.events.events$;
   }
 
-  /** Waits for what is in flight and closes the connections; of a service's own client it closes nothing. */
+  /** Waits for pending calls and closes the connections. On `service.rest` it closes nothing: the service does. */
   close(): TinkerFuture<void> {
     const sockets = this.#sockets;
     const closing = new Lifecycle(this.#connection).start<void>(() =>
@@ -63,7 +63,7 @@ export abstract class RestCaller {
     return this.#connection;
   }
 
-  /** A call that answers JSON. `sdkMethod` is the Python name of the method, which the service keeps count of. */
+  /** A call that returns JSON. `sdkMethod` is the Python name of the method, which the service counts. */
   protected ask<A>(
     sdkMethod: string,
     call: Omit<Call, 'lane'>,
@@ -79,7 +79,7 @@ export abstract class RestCaller {
     return this.#connection.call(this.#named(sdkMethod, call), codec);
   }
 
-  /** A call whose answer says nothing but that it was done. */
+  /** A call that returns nothing. */
   protected tell(sdkMethod: string, call: () => Omit<Call, 'lane'>, options: CallOptions): TinkerFuture<void> {
     return this.start(options, () => {
       const named = this.#named(sdkMethod, call());

@@ -5,7 +5,7 @@ export function withQuery(path: string, query: Readonly<Record<string, string | 
   return `${path}?${new URLSearchParams(pairs.map(([name, value]): [string, string] => [name, String(value)])).toString()}`;
 }
 
-/** An id as path segments: slashes part them, and colons, which ids are full of, stay. */
+/** An id as path segments: slashes separate them, and colons, which most ids contain, stay. */
 export const segments = (id: string): string =>
   id
     .split('/')

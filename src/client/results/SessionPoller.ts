@@ -34,8 +34,8 @@ interface Waiter {
 /**
  * One poll for all waiting samples of a sampling session, where the service offers it, instead of one each.
  *
- * It polls while somebody waits or a fetched result is still to be reported, and is idle otherwise. The session poll
- * itself tells nothing about queues, so while samples wait and none finishes, the oldest is asked for by itself now and
+ * It polls while a call waits or a fetched result is still to be reported, and is idle otherwise. The session poll
+ * itself says nothing about queues, so while samples wait and none finishes, the oldest is asked for by itself now and
  * then, only to learn why: silence is what users report as "it hangs".
  */
 export class SessionPoller {
@@ -221,7 +221,7 @@ export class SessionPoller {
       .pipe(map(parseBody), takeUntil(this.connection.closing))
       .subscribe({
         next: (body) => this.#sayQueue(requestId, sinceMs, body),
-        // A 408 is the usual way to say "not yet"; anything else the session poll will meet, too.
+        // A 408 is the usual "not yet"; any other failure reaches the session poll, too.
         error: (error: unknown) => {
           if (error instanceof APIStatusError && error.status === 408) this.#sayQueue(requestId, sinceMs, error.body);
         },

@@ -37,7 +37,7 @@ export function accept(
 
 /**
  * Waits for the result of accepted work. Unsubscribing abandons it: a sample is cancelled on the server where it can be,
- * training work runs on, and either way an event says so. `finish` completes the result with what only the promise
+ * training work keeps running, and an event says which. `finish` completes the result with what only the promise
  * knows.
  */
 export function awaitResult<A>(

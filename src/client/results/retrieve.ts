@@ -44,7 +44,7 @@ export interface KnownOutcome {
 /**
  * Polls for the result of accepted work until there is one.
  *
- * "Not yet" is asked again at once and reported as an event with the queue's state; passing failures are waited out
+ * "Not yet" is asked again at once and reported as an event with the queue's state; temporary failures are retried
  * without a limit, since the work continues meanwhile. A large result is announced by its size first; its bytes are
  * taken from the budget of responses in flight before it is fetched. Errors: RequestFailedError when the work failed,
  * GoneError when the promise is gone, others as the service answers.
@@ -61,7 +61,7 @@ export function retrieve<A>(
   return known === undefined ? poll.next(true, fetchHolding) : fetchHolding(known.bytes);
 }
 
-/** The state of one wait: how often it asked, and what went wrong since it last went well. */
+/** The state of one wait: how often it has polled, and the failures since the last good answer. */
 class Poll<A> {
   readonly #startedMs: number;
   #iteration = 0;
@@ -82,7 +82,7 @@ class Poll<A> {
 
   /** Asks until there is an answer. When the answer is only the size of the result, `onAnnounced` takes over. */
   next(allowMetadataOnly: boolean, onAnnounced?: (bytes: number) => Observable<A>): Observable<A> {
-    // Mostly the first poll brings the result: what follows when it does not is built when it does not.
+    // Usually the first poll returns the result: the operators for further polls are built only when needed.
     return this.#ask(allowMetadataOnly, (error) => {
       const answer = error instanceof Announced ? throwError(() => error) : this.#askAgain(allowMetadataOnly, error);
       return onAnnounced === undefined
@@ -178,7 +178,7 @@ class Poll<A> {
   /** The delay after a failure, or undefined where it is final. */
   #delayAfter(error: unknown): number | undefined {
     const meaning = meaningOf(error, 'poll');
-    // Any HTTP answer but a refusal to serve proves that the connection works again.
+    // Any HTTP answer except a 429 proves that the connection works again.
     if (error instanceof APIStatusError && error.status !== 429) this.#backoffs = 0;
     switch (meaning) {
       case 'again': {

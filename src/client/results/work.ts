@@ -25,7 +25,7 @@ export interface Sent extends WorkKind {
 /** Work that the service has accepted. */
 export interface Accepted extends Sent {
   readonly requestId: string;
-  /** How long the submission took, which the service likes to know. */
+  /** How long the submission took, in milliseconds; the first poll reports it to the service. */
   readonly roundtripMs: number;
   /** What the service said when it accepted the work. */
   readonly promise: UntypedFuture;

@@ -63,11 +63,11 @@ export class Session {
     readonly connection: Connection,
     readonly options: SessionOptions,
   ) {
-    // What is shared outlives the calls that wait for it, but not the client.
+    // Shared work may outlive the calls that wait for it, but not the client.
     this.#open = once(this.#create().pipe(takeUntil(this.#stop)));
   }
 
-  /** The open session; opened first where it is not yet. */
+  /** The open session. Opens it if necessary. */
   open(): Observable<OpenSession> {
     return this.#opened === undefined ? this.#open : of(this.#opened);
   }
@@ -84,7 +84,7 @@ export class Session {
     return { ...dispatcher.use, trainingBytes: trainingBytes.use, resultBytes: responseBytes.use };
   }
 
-  /** Says how the session ended. The first word counts; servers that take none answer 404. */
+  /** Tells the service how the session ended. The first call counts; servers without this endpoint answer 404. */
   finish(status: FinishStatus, detail: string | undefined): Observable<never> {
     const opened = this.#opened;
     if (opened === undefined) return EMPTY;
@@ -102,7 +102,7 @@ export class Session {
     );
   }
 
-  /** Takes no more cancellations; completes when those that were asked for are out, or after five seconds. */
+  /** Accepts no more cancellations. Completes when all pending ones are sent, or after five seconds. */
   endCancels(): Observable<never> {
     return defer(() => {
       this.#cancels.complete();
@@ -233,7 +233,7 @@ export interface OpenSession {
   readonly losses: CustomLosses;
   /** Replaced while the client runs: read it when it matters. */
   dynamicConfig: DynamicConfig;
-  /** Tells the server that nobody waits for a sample any more, where it wants to know. */
+  /** Cancels a sample on the server, where the server supports it. Returns whether it does. */
   cancelSample(requestId: string): boolean;
 }
 

@@ -31,7 +31,7 @@ export class UnreadFailures {
     if (this.#failed.size === 1) this.#setTimer(UNREAD_AFTER_MS);
   }
 
-  /** The client ends: what is unread now stays so. */
+  /** The client ends: what is unread now will never be read. */
   end(): void {
     this.#timer?.unsubscribe();
     this.#tell(Infinity);

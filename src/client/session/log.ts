@@ -72,7 +72,7 @@ export function describe(
       return { level: 'info', text: `the service speaks ${event.format}: ${event.reason}` };
     case 'request-retry':
       return {
-        // Once or twice is nothing; a server that is not there must not look like one that is slow.
+        // One or two failures are usual; but a server that is down must not look like a slow one.
         level: event.attempt < WORTH_A_WARNING ? 'info' : 'warning',
         text: `try ${event.attempt} failed, the next is in ${event.delayMs / 1000} s: ${event.error.message}`,
       };

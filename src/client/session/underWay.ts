@@ -1,6 +1,6 @@
 import type { RequestType } from '../events.js';
 
-/** A call that has not come to its end. */
+/** A pending call. */
 export interface CallUnderWay {
   /** What kind of work it is; undefined for calls that only ask, such as `getInfo`. */
   readonly requestType: RequestType | undefined;
@@ -19,9 +19,9 @@ export interface BudgetUse {
   readonly waiting: number;
 }
 
-/** What a client has to do at a moment. */
+/** The pending work of a client. */
 export interface UnderWay {
-  /** Everything that was called and has not come to its end, the oldest first. */
+  /** The pending calls, the oldest first. */
   readonly calls: Iterable<CallUnderWay>;
   /** The budgets that the calls share; undefined before there is a session. */
   readonly budgets:

@@ -37,9 +37,9 @@ import { NumberedSends, type NumberedRequest, type Submit } from './NumberedSend
 import { passRequests, type Pass } from './passRequests.js';
 import { Turnstile, type TurnInHand } from './Turnstile.js';
 
-/** Work with a place in its model's order. */
+/** Work that runs in its model's order. */
 export interface ModelWork<A> extends Omit<Work<A>, 'json' | 'target'> {
-  /** Made at the call, from what the caller's objects hold then; a mistake in it takes no turn. */
+  /** Called once, when the call is made: later changes to the caller's objects are not sent, and a mistake takes no turn. */
   readonly json: () => Json;
   /** Further fields that are known only when it is sent. */
   readonly jsonWhenSent?: () => Json;
@@ -169,7 +169,7 @@ export class ModelTurns {
   readonly #results = (accepted: readonly Accepted[]): Observable<ForwardBackwardOutput> =>
     forkJoin(accepted.map((one) => awaitResult(this.#session, one, FORWARD_BACKWARD))).pipe(map(combineOutputs));
 
-  /** Says that work which was accepted after its caller had gone still runs. */
+  /** Emits that work still runs which was accepted after its caller had gone. */
   readonly #abandoned = (accepted: readonly Accepted[]): void => {
     for (const { requestType, target, requestId } of accepted) {
       const { events } = this.#session.connection;

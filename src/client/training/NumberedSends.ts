@@ -29,7 +29,7 @@ export interface NumberedRequest {
   /** What it takes from the budget of training bytes; 0 for requests without data. */
   readonly bytes: number;
   readonly path: string;
-  /** What tells it from another request with the same number. */
+  /** What distinguishes it from another request with the same number. */
   readonly content: () => string | Uint8Array;
   /** One try per subscription. */
   readonly attempt: Observable<TransportResponse>;
@@ -74,7 +74,7 @@ export class NumberedSends {
     this.#session = session;
   }
 
-  /** The way to send for a call that is made now. Its requests go out when its turn comes. */
+  /** The function that sends the requests of a call made now, for when its turn comes. */
   forCallMadeNow(): Submit {
     const madeAfter = this.#timesUnsettled;
     return (requestType, make, progress) =>

@@ -4,7 +4,7 @@ import { Queue } from '../connection/Queue.js';
 interface Turn {
   state: 'reserved' | 'ready' | 'running' | 'over';
   run: () => void;
-  /** Sends that were begun and are not answered yet. */
+  /** Sends that have started and are not answered yet. */
   sending: number;
   abandoned: boolean;
 }

@@ -8,15 +8,15 @@ import type { EventBus } from '../events.js';
  * Whether a service takes protobuf, learned from its answers and remembered.
  *
  * Until it has accepted protobuf once, a refusal that may be about the format (415, 422, or a 5xx that is not JSON, as
- * SkyRL answers) means: the same request as JSON. If the service takes that, JSON it is from then on. If it refuses JSON
- * as well after a 5xx, the 5xx counts and is waited out.
+ * SkyRL answers) means: send the same request as JSON. If the service accepts that, JSON is used from then on. If it
+ * refuses JSON as well after a 5xx, the 5xx counts and is retried.
  */
 export class WireFormat {
   #format: 'protobuf' | 'json' | undefined;
 
   constructor(readonly events: EventBus) {}
 
-  /** A server that takes only JSON also works by arrival, not by number: send it one thing after the other. */
+  /** A server that takes only JSON also works by arrival, not by number: send it one request after the other. */
   get byArrival(): boolean {
     return this.#format === 'json';
   }
@@ -63,7 +63,7 @@ const MOST_SERVER_ERRORS = 3;
 
 /**
  * Whether a refusal of protobuf is a temporary failure. A gateway's always is. A plain 500 may be how this server refuses
- * protobuf (SkyRL's does): when it comes for the third time, it is, and what the server says to JSON is what it means.
+ * protobuf (SkyRL's does): the third time it is taken for that, and the answer to the JSON request counts.
  */
 const mayPass = ({ status }: APIStatusError, times: number): boolean =>
   status > 500 || (status === 500 && times < MOST_SERVER_ERRORS);

@@ -9,7 +9,7 @@ const min: Reduce = (values) => values.reduce((smallest, value) => Math.min(smal
 const mean: Reduce = (values, weights) =>
   values.reduce((total, value, index) => total + value * weights[index]!, 0) /
   weights.reduce((total, weight) => total + weight, 0);
-/** Sums 64-bit hashes, which a double holds only roughly: exact for what the double says. */
+/** Sums 64-bit hashes. A double holds them only roughly; the sum of the given doubles is exact. */
 const hash2: MayReduce = (values) =>
   values.every(Number.isFinite)
     ? Number(values.reduce((total, value) => BigInt.asUintN(64, total + BigInt(Math.trunc(value))), 0n))

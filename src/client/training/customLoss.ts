@@ -21,7 +21,7 @@ import type { FutureProgress } from '../TinkerFuture.js';
 /** What a custom loss makes of the logprobs: its value, and its derivative by each of them. */
 export interface CustomLossResult {
   readonly loss: number;
-  /** One array a datum, as long as that datum's logprobs. */
+  /** One array per datum, as long as that datum's logprobs. */
   readonly gradients: readonly (Float32Array | readonly number[])[];
   readonly metrics?: Readonly<Record<string, number>>;
 }
