@@ -3,7 +3,6 @@ import {
   concatMap,
   defer,
   EMPTY,
-  forkJoin,
   from,
   map,
   type Observable,
@@ -14,22 +13,18 @@ import {
   tap,
 } from 'rxjs';
 import { currentGate } from './gate.js';
-import { lacks } from './internal/lacks.js';
+import { saveNow, type SaveNowOptions } from './internal/saveNow.js';
 import { whenOpen } from './internal/whenOpen.js';
 import { markBatches } from './markBatches.js';
 import type { Step } from './step.js';
 import { train, type TrainOptions } from './train.js';
 import type { Saves, Trainable } from './Trainable.js';
-import { type Checkpoint, type MarkPoint, numberBatches, type TrainingBatch } from './trainingBatch.js';
+import { type MarkPoint, numberBatches, type TrainingBatch } from './trainingBatch.js';
 
 /** The checkpoint that is saved where a run is stopped. */
-export interface StopCheckpointOptions {
+export interface StopCheckpointOptions extends SaveNowOptions {
   /** What to save: the state to resume from (default), or that and the weights to sample from. */
   readonly kind?: 'state' | 'both';
-  /** The name, given how many steps are in it. Default: `step-000020`. */
-  readonly name?: (steps: number) => string;
-  /** When the service may drop it: 3600 s to ten years. Default: never. */
-  readonly ttlSeconds?: number;
 }
 
 /** The options of `train`, and what to save where the run is stopped. */
@@ -68,7 +63,7 @@ export function trainUntil<T extends Trainable & Saves>(
       let submitted: MarkPoint | undefined;
       let last: Step | undefined;
       const saved = (step: Step): Observable<Step> =>
-        save(trainer, submitted!, checkpoint).pipe(map((found) => ({ ...step, checkpoint: found })));
+        saveNow(trainer, submitted!, checkpoint).pipe(map((found) => ({ ...step, checkpoint: found })));
       const batches = numberBatches(source).pipe(
         inTheirTime(),
         takeUntil(from(stop$).pipe(tap(() => (stopped = true)))),
@@ -95,34 +90,4 @@ function inTheirTime<B>(): (source: Observable<B>) => Observable<B> {
       const gate = currentGate();
       return source.pipe(concatMap((batch) => whenOpen(gate).pipe(map(() => batch))));
     });
-}
-
-function save(
-  trainer: Saves,
-  { steps, batches, scheduler }: MarkPoint,
-  {
-    kind = 'state',
-    name: nameOf = (count) => `step-${String(count).padStart(6, '0')}`,
-    ttlSeconds,
-  }: StopCheckpointOptions,
-): Observable<Checkpoint> {
-  const name = nameOf(steps);
-  const ttl = ttlSeconds === undefined ? {} : { ttlSeconds };
-  const paths: Record<string, Observable<{ readonly path: string }>> = {
-    statePath: from(trainer.saveState(name, ttl)),
-  };
-  if (kind === 'both') {
-    if (trainer.saveWeightsForSampler === undefined) throw lacks('saveWeightsForSampler', 'trainUntil');
-    paths['samplerPath'] = from(trainer.saveWeightsForSampler(name, ttl));
-  }
-  return forkJoin(paths).pipe(
-    map((found) => ({
-      name,
-      steps,
-      batches,
-      ...Object.fromEntries(Object.entries(found).map(([key, { path }]) => [key, path])),
-      kept: ttlSeconds === undefined,
-      ...(ttlSeconds === undefined ? {} : { expiresAtMs: scheduler.now() + ttlSeconds * 1000 }),
-    })),
-  );
 }

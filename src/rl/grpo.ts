@@ -1,4 +1,5 @@
 import {
+  asyncScheduler,
   concat,
   concatMap,
   defer,
@@ -24,6 +25,7 @@ import { concatMapAhead } from '../operators/concatMapAhead.js';
 import { evaluateEvery, type EvaluateEveryOptions } from '../operators/evaluateEvery.js';
 import type { Step } from '../operators/step.js';
 import { lacks } from '../operators/internal/lacks.js';
+import { saveNow } from '../operators/internal/saveNow.js';
 import type { ForwardPasses, Saves, TakesSnapshots, Trainable } from '../operators/Trainable.js';
 import { train, type TrainOptions } from '../operators/train.js';
 import type { MarkedBatch } from '../operators/trainingBatch.js';
@@ -127,6 +129,7 @@ const ADAM = { beta1: 0.9, beta2: 0.95, eps: 1e-8 };
  * by weights more than `maxStepsOffPolicy` steps ahead of those that sampled it. Batches are made in the order of admission;
  * nothing is sampled twice and nothing is thrown away. Groups that teach nothing count in the metrics and are not trained
  * on; where a whole batch teaches nothing there is no step, and the next tasks are taken. The last batch may be smaller.
+ * Where batches at the end teach nothing, the last step comes again with the checkpoint that `atEnd` asks for.
  *
  * Errors of the source and of the trainer end the stream, after the steps before them. Completes after the last step and
  * the last evaluation. Unsubscribing stops sampling and training; what was sent to the trainer still runs. Holds the groups
@@ -279,13 +282,24 @@ export function grpo<T = unknown, S = SamplingClient>(
               return EMPTY;
             })
           : defer(() => loop.saveWeightsAndGetSamplingClient()).pipe(tap((sampler) => publish(sampler, steps)));
+      let last: RlStep<T> | undefined;
+      // Batches at the end may teach nothing: then the last step was not known to be the last when it was sent.
+      const { checkpoint: saving, scheduler = asyncScheduler } = options;
+      const atEnd = defer((): Observable<RlStep<T>> => {
+        if (saving?.atEnd !== true || last === undefined || last.checkpoint !== undefined) return EMPTY;
+        const step = last;
+        return saveNow(loop, { steps, batches: position, scheduler }, saving).pipe(
+          map((checkpoint) => ({ ...step, checkpoint, resume: resumeState(pace, steps, maker.next) })),
+        );
+      });
       const trained = batches.pipe(
         withMarks(options),
         // How far ahead it may run is a matter of admission.
         train(loop, { ...plan.train, loss, ahead: Infinity, keepOutputs: true }),
         map(toStep),
+        tap((step) => (last = step)),
       );
-      return merge(first.pipe(ignoreElements()), trained).pipe(finalize(() => running.unsubscribe()));
+      return merge(first.pipe(ignoreElements()), concat(trained, atEnd)).pipe(finalize(() => running.unsubscribe()));
     });
 }
 

@@ -42,6 +42,7 @@ export function rlLog<T = unknown>(folder: string, options: RlLogOptions = {}): 
     defer(() => {
       mkdirSync(folder, { recursive: true });
       let file: JsonlFile | undefined;
+      let last: number | undefined;
       const full = new WeakMap<Step, RlStep<T>>();
       const write = (step: RlStep<T>): Step => {
         if (rollouts) {
@@ -49,8 +50,10 @@ export function rlLog<T = unknown>(folder: string, options: RlLogOptions = {}): 
             goOnAt(folder, path, step.index);
             file = new JsonlFile(path);
           }
-          for (const record of rolloutRecords(step, decode)) file.append(record);
+          // A step that comes again brings a checkpoint: its rollouts are there.
+          if (step.index !== last) for (const record of rolloutRecords(step, decode)) file.append(record);
         }
+        last = step.index;
         if (step.resume !== undefined) {
           file?.sync();
           const rolloutsBytes = rollouts ? statSync(path).size : 0;

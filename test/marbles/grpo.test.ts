@@ -546,4 +546,25 @@ describe('grpo', () => {
     const run = () => reinforce(trainer, alternating, { group: 2, groupsPerBatch: 2, ...options });
     expect(run).toThrow(new RangeError(message));
   });
+
+  it(
+    'saves at the end also where the last batches taught nothing: the last step comes again, with its checkpoint',
+    marbles((m) => {
+      const { trainer, log } = fakeLoop({ stepMs: 1, sampleMs: () => 1 });
+      // Only the first task pays differently.
+      const agent: RolloutHook<string, LoopSampler> = (task, policy, { index }) =>
+        policy.turn(PROMPT).pipe(map((turn) => ({ turns: [turn], reward: task === 'task 0' ? index : 1 })));
+      const options = { group: 2, groupsPerBatch: 1, checkpoint: { steps: 10, atEnd: true } };
+      const seen: unknown[] = [];
+      tasks(3)
+        .pipe(reinforce(trainer, agent, options))
+        .subscribe(({ index, checkpoint, resume }) => seen.push([index, checkpoint?.steps, resume?.next]));
+      m.flush();
+      expect(seen).toStrictEqual([
+        [0, undefined, undefined],
+        [0, 1, 3],
+      ]);
+      expect(log.filter((line) => line.startsWith('save'))).toHaveLength(1);
+    }),
+  );
 });

@@ -48,9 +48,15 @@ export class BatchMaker<T> {
   #counted = 0;
   #parts = 0;
   #unreleased = 0;
+  #next = 0;
 
   constructor(options: BatchMakerOptions) {
     this.#options = options;
+  }
+
+  /** The order of the first group that has not been added. */
+  get next(): number {
+    return this.#next;
   }
 
   /** The batch that this group fills, if it does. */
@@ -58,6 +64,7 @@ export class BatchMaker<T> {
     const { groupsPerBatch, minibatches, refill, release } = this.#options;
     const { group } = prepared;
     this.#groups.push(group);
+    this.#next = group.order + 1;
     this.#splits += prepared.splits;
     if (group.teaches && prepared.data.length > 0) this.#part.push(prepared);
     else if (refill) {

@@ -1,0 +1,79 @@
+/** `tinker-rx grpo`, on the embedded service. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { LocalTinker } from '../../src/local/index.js';
+import { run } from '../unit/cli/terminal.js';
+
+let local: LocalTinker;
+let folder: string;
+beforeAll(async () => {
+  local = await LocalTinker.start();
+});
+afterAll(() => local.close());
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tinker-rx-grpo-'));
+  vi.stubEnv('NO_COLOR', '1');
+  vi.stubEnv('TINKER_BASE_URL', local.url);
+  vi.stubEnv('TINKER_API_KEY', local.apiKey);
+  // The embedded model says many words; which of them it is paid for is what it has to find out.
+  write('reward.mjs', 'export default ({ text }, { letter }) => (text.startsWith(letter) ? 1 : 0);');
+  const tasks = Array.from({ length: 8 }, () => JSON.stringify({ question: 'Say something, number 7.', letter: '-' }));
+  write('tasks.jsonl', tasks.join('\n'));
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true });
+});
+
+const path = (name: string): string => join(folder, name);
+const write = (name: string, text: string): void => writeFileSync(path(name), `${text}\n`);
+const lines = (name: string): Record<string, unknown>[] =>
+  readFileSync(path(name), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+const args = (...more: string[]): string[] => [
+  ...['grpo', path('tasks.jsonl'), '--reward', path('reward.mjs'), '-m', 'tinker-rx/tiny', '--max-tokens', '8'],
+  ...['--group', '16', '--groups-per-batch', '4', '--log', path('run'), ...more],
+];
+
+describe('grpo', () => {
+  it('raises the reward, logs rollouts, saves, and continues where it stopped', { timeout: 120_000 }, async () => {
+    const first = await run(args('--steps', '6', '--learning-rate', '5e-3', '--checkpoint-every', '3'));
+    expect(first.stderr).toMatch(/8 tasks/);
+    expect(first.code, first.stderr).toBe(0);
+    expect(first.stdout).toMatch(/Sampler\s+tinker:\/\//);
+    const steps = lines('run/metrics.jsonl').map(({ reward }) => reward as number);
+    expect(steps.length).toBeGreaterThan(1);
+    expect(steps.at(-1)).toBeGreaterThan(steps[0]!);
+    expect(lines('run/rollouts.jsonl').length).toBeGreaterThanOrEqual(steps.length * 4 * 16);
+    const again = await run(['grpo', '--resume', path('run')]);
+    expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('finished already') as string]);
+  });
+
+  it('--calibrate says what there is to learn, and trains nothing', { timeout: 60_000 }, async () => {
+    const { code, stdout, stderr } = await run(args('--calibrate', '4', '--format', 'json'));
+    expect(code, stderr).toBe(0);
+    const found = JSON.parse(stdout) as Record<string, number>;
+    expect(found).toMatchObject({ tasks: 4, group: 16 });
+    expect(found['mixed']! + found['allGood']! + found['allBad']!).toBeCloseTo(1);
+    expect(existsSync(path('run'))).toBe(false);
+  });
+
+  it('--calibrate fails where no group has a spread of rewards', { timeout: 60_000 }, async () => {
+    write('nothing.mjs', 'export default () => 0;');
+    const { code, stderr } = await run(args('--calibrate', '2', '--reward', path('nothing.mjs')));
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/nothing to learn.*\n.*too hard/s) as string]);
+  });
+
+  it('says what a reward module should export, and what is wrong with a task', async () => {
+    write('wrong.mjs', 'export const reward = 1;');
+    expect((await run(args('--reward', path('wrong.mjs')))).stderr).toMatch(/exports no reward\n.*export default/);
+    write('tasks.jsonl', '{"text": "?"}');
+    const { stderr } = await run(args('--calibrate', '1'));
+    expect(stderr).toMatch(/none of messages, prompt and question/);
+    expect((await run(['grpo', path('tasks.jsonl'), '-m', 'x'])).code).toBe(2);
+  });
+});
