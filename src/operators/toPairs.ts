@@ -1,5 +1,6 @@
-import { map, type OperatorFunction } from 'rxjs';
+import { concatMap, type OperatorFunction } from 'rxjs';
 import { datumFromExample, type DatumOptions } from '../chat/datum/datumFromExample.js';
+import { originOf } from '../sources/internal/rowOrigin.js';
 import { toPreference } from '../sources/toPreference.js';
 import type { Datum } from '../wire/datum.js';
 import { ValidationError } from '../wire/tinkerError.js';
@@ -24,8 +25,9 @@ export interface ToPairsOptions {
  * fromPreferences('pairs.jsonl').pipe(toPairs(renderer), batch({ size: 64 }), map((pairs) => pairs.flat()))
  * ```
  * Takes what `fromPreferences` gives, and rows in any form that {@link toPreference} knows. A row of no known form, what
- * the renderer cannot write, and an answer of which nothing is left within `maxLength`, are errors and end the stream. Completes with
- * the source. Holds nothing.
+ * the renderer cannot write, and an answer of which nothing is left within `maxLength`, are errors and end the stream, with
+ * file and line where the row came from a file; a source with `onBadRow: 'skip'` skips those, too. Completes with the source.
+ * Holds nothing.
  */
 export function toPairs<M, O>(
   renderer: SupervisedRenderer<M, O>,
@@ -33,22 +35,33 @@ export function toPairs<M, O>(
 ): OperatorFunction<unknown, Pair> {
   if (maxLength !== undefined && !(maxLength >= 2)) throw new RangeError(`maxLength must be >= 2, got ${maxLength}`);
   const options: DatumOptions = { reduction: 'none', ...(maxLength === undefined ? {} : { maxLength }) };
+  function pairOf(row: unknown, place: number): Pair {
+    const preference = preferenceOf(row, place);
+    const side = (which: 'chosen' | 'rejected'): Datum => {
+      // Where a conversation needs several examples, the last one has the last message.
+      const example = renderer.buildSupervisedExamples(preference[which] as readonly M[]).at(-1);
+      if (example === undefined) throw new ValidationError(`pair ${place}: ${which} gave nothing to train on`);
+      const datum = datumFromExample(example, options);
+      if (!hasWeight(datum))
+        throw new ValidationError(
+          `pair ${place}: nothing of the ${which} answer is left${maxLength === undefined ? '' : ` within ${maxLength} tokens`}`,
+        );
+      return datum;
+    };
+    return [side('chosen'), side('rejected')];
+  }
+
   return (source) =>
     source.pipe(
-      map((row, place): Pair => {
-        const preference = preferenceOf(row, place);
-        const side = (which: 'chosen' | 'rejected'): Datum => {
-          // Where a conversation needs several examples, the last one has the last message.
-          const example = renderer.buildSupervisedExamples(preference[which] as readonly M[]).at(-1);
-          if (example === undefined) throw new ValidationError(`pair ${place}: ${which} gave nothing to train on`);
-          const datum = datumFromExample(example, options);
-          if (!hasWeight(datum))
-            throw new ValidationError(
-              `pair ${place}: nothing of the ${which} answer is left${maxLength === undefined ? '' : ` within ${maxLength} tokens`}`,
-            );
-          return datum;
-        };
-        return [side('chosen'), side('rejected')];
+      concatMap((row, place): readonly Pair[] => {
+        const origin = originOf(row);
+        try {
+          return [pairOf(row, place)];
+        } catch (cause) {
+          if (origin === undefined) throw cause;
+          origin.skip(origin.line, cause instanceof Error ? cause.message : String(cause), cause);
+          return [];
+        }
       }),
     );
 }

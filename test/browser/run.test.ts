@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Datum, ModelInput, ServiceClient, type TrainingClient } from 'tinker-rx';
 import { type Dashboard, serveDashboard } from 'tinker-rx/dashboard';
 import { LocalTinker } from 'tinker-rx/local';
-import { checkpointEvery, linear, sampleFrom, train } from 'tinker-rx/operators';
+import { checkpointEvery, evaluateEvery, linear, sampleFrom, train } from 'tinker-rx/operators';
 import { eventually, launch, open, type Opened, picture } from './browser.js';
 
 const text = (words: string): Int32Array => Int32Array.from(Buffer.from(words));
@@ -337,6 +337,31 @@ describe('the page of a real run', () => {
     await picture(phone.page, 'phone-end', false);
     expect(phone.problems).toStrictEqual([]);
     await phone.page.context().close();
+  });
+
+  it('has a chart of its own for the loss on held-out data', async () => {
+    const client = await service.createLoraTrainingClient({ baseModel: local.baseModels[0]!, rank: 4, seed: 3 });
+    const steps = await lastValueFrom(
+      range(0, 6).pipe(
+        map(() => DATA.slice(1)),
+        evaluateEvery({ steps: 2, validation: DATA.slice(0, 1), atEnd: true }),
+        train(client, { loss: 'cross_entropy', adam: { learningRate: 5e-3 } }),
+        dashboard.showSteps('validated'),
+        toArray(),
+      ),
+    );
+    const losses = steps.flatMap(({ evaluations = [] }) =>
+      evaluations.map(({ metrics }) => metrics['validation_loss']!),
+    );
+    expect(losses).toHaveLength(3);
+    const chart = opened.page.locator('[data-chart="Validation loss"]');
+    const said = await eventually(
+      () => chart.locator('output').textContent(),
+      (shown) => /validated/.test(shown ?? ''),
+    );
+    const latest = Number(/validated\s+([\d.]+)/.exec(said!)![1]);
+    expect(latest).toBeCloseTo(losses.at(-1)!, 1);
+    expect(await chart.locator('canvas').count()).toBe(1);
   });
 
   it('never shows the key, and asks nobody else', async () => {

@@ -6,8 +6,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RendererError, type Message, type Renderer } from '../../src/chat/renderers/index.js';
 import { getRenderer } from '../../src/chat/renderers/registry.js';
 import { ByteTokenizer } from '../../src/chat/tokenizer/index.js';
-import { shuffle, toDatums, type ToDatumsOptions } from '../../src/operators/index.js';
-import { BadRowError, fromConversations, type SourceEvent, toConversation } from '../../src/sources/index.js';
+import { shuffle, toDatums, type ToDatumsOptions, toPairs } from '../../src/operators/index.js';
+import {
+  BadRowError,
+  fromConversations,
+  fromPreferences,
+  type SourceEvent,
+  toConversation,
+} from '../../src/sources/index.js';
 import type { Datum } from '../../src/wire/datum.js';
 import { kinds } from './chat/rendererKinds.js';
 
@@ -343,5 +349,16 @@ describe('what the renderer cannot write', () => {
     expect(await all(from([typo, good, 7]).pipe(toDatums(bytes, options)))).toHaveLength(1);
     expect(await all(fromConversations(file(typo, good)).pipe(toDatums(bytes, options)))).toHaveLength(1);
     expect(events).toMatchObject([{ line: 1 }, { line: 3 }, { line: 1 }]);
+  });
+
+  it('of a pair has the file and the line, and is skipped, too', async () => {
+    const answers = { chosen: 'yes', rejected: 'no' };
+    const path = file({ prompt: 'hi', ...answers }, { prompt: [{ role: 'usr', content: 'hi' }], ...answers });
+    await expect(all(fromPreferences(path).pipe(toPairs(bytes)))).rejects.toMatchObject({
+      code: 'bad_row',
+      file: path,
+      line: 2,
+    });
+    expect(await all(fromPreferences(path, { onBadRow: 'skip' }).pipe(toPairs(bytes)))).toHaveLength(1);
   });
 });

@@ -6,6 +6,8 @@ import { byId, fillSelect, make } from './dom.js';
 import { bytes, mark, number, shortName } from './format.js';
 import type { Runs } from './runs.js';
 
+/** The loss on held-out data, as `evaluateEvery` gives it: it has a chart of its own, right after that of training. */
+const VALIDATION = 'eval/validation_loss';
 /** Columns that have a curve of their own, or are no curve. */
 const NAMED = ['loss', 'learningRate', 'tokensPerSecond', 'cycles', 'atMs'];
 const WINDOWS = [
@@ -42,6 +44,7 @@ export class Curves {
     this.#runs = runs;
     fillSelect(this.#window, WINDOWS);
     this.#addSteps('Loss', () => 'loss', { atFirst: true, logarithmic: () => this.#logarithmic.checked });
+    this.#addSteps('Validation loss', () => VALIDATION, { raw: true, logarithmic: () => this.#logarithmic.checked });
     this.#addSteps('Reward', () => this.#reward.value, { control: this.#reward });
     this.#addSteps('Evaluation', () => this.#evaluation.value, { control: this.#evaluation, raw: true });
     this.#addSteps('Learning rate', () => 'learningRate', { raw: true });
@@ -77,11 +80,11 @@ export class Curves {
     this.#state = state;
     this.#theme = theme;
     const names = [...new Set([...state.runs.values()].flatMap(({ series }) => series.names))].sort();
-    const evaluations = names.filter((name) => name.startsWith('eval/'));
+    const evaluations = names.filter((name) => name.startsWith('eval/') && name !== VALIDATION);
     const rewards = names.filter((name) => /reward/i.test(name) && !evaluations.includes(name));
     // Sorting keeps the order of those that are alike.
     const others = names
-      .filter((name) => ![...NAMED, ...rewards, ...evaluations].includes(name))
+      .filter((name) => ![...NAMED, VALIDATION, ...rewards, ...evaluations].includes(name))
       .sort((a, b) => interest(b) - interest(a));
     const fill = (select: HTMLSelectElement, columns: readonly string[]) =>
       fillSelect(
