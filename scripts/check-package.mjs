@@ -77,6 +77,8 @@ import { ModelInput, RestClient, ServiceClient, TinkerError, type Datum, type Ti
 import { ByteTokenizer, getRenderer, type Renderer } from 'tinker-rx/chat';
 import { serveDashboard, type Dashboard } from 'tinker-rx/dashboard';
 import { LocalTinker } from 'tinker-rx/local';
+import * as losses from 'tinker-rx/losses';
+import * as rl from 'tinker-rx/rl';
 import { batch, linear, sampleFrom, toDatums, train, type Step } from 'tinker-rx/operators';
 import { metricsLog, progressBar, toFuture } from 'tinker-rx/sinks';
 import { fromConversations, fromJsonl } from 'tinker-rx/sources';
@@ -108,9 +110,12 @@ export async function run(): Promise<number> {
   await toFuture(steps);
   await new RestClient().listUserCheckpoints();
   await fake.close();
-  void [rows, datum, error];
+  void [rows, datum, error, losses, rl];
   // @ts-expect-error A types' error: what is exported is not \`any\`.
   const wrong: string = datum.modelInput;
+  // @ts-expect-error Nor are arrays of numbers.
+  const neither: string = datum.modelInput.toInts();
+  void neither;
   // @ts-expect-error There is no such loss.
   train(trainer, { loss: 7 });
   return wrong.length;
@@ -122,6 +127,9 @@ import { foldDashboard, fromDashboard } from 'tinker-rx/dashboard';
 const url: string = location.href;
 export const shown = fromDashboard(url).pipe(foldDashboard());
 `;
+
+/** The oldest TypeScript that understands the types, as the README says. Before 5.7 typed arrays were not generic. */
+const OLDEST_TYPESCRIPT = '5.7';
 
 const STRICT = {
   target: 'ES2022',
@@ -148,7 +156,7 @@ export function packageSteps() {
     return path;
   };
 
-  const typeCheck = async (name, source, compilerOptions) => {
+  const typeCheck = async (name, source, compilerOptions, typescript = join(root, 'node_modules/typescript')) => {
     installed();
     const place = join(project, name);
     mkdirSync(place, { recursive: true });
@@ -157,7 +165,7 @@ export function packageSteps() {
       join(place, 'tsconfig.json'),
       JSON.stringify({ compilerOptions: { ...STRICT, ...compilerOptions }, files: ['consumer.ts'] }),
     );
-    await execute(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', place]);
+    await execute(process.execPath, [join(typescript, 'bin/tsc'), '-p', place]);
   };
 
   const bundle = async (source) => {
@@ -267,6 +275,21 @@ export function packageSteps() {
     {
       name: 'package: types under bundler',
       run: () => typeCheck('bundler', CONSUMER_TS, { module: 'ESNext', moduleResolution: 'Bundler', types: ['node'] }),
+    },
+    {
+      name: `package: types under TypeScript ${OLDEST_TYPESCRIPT}, the oldest that the README promises`,
+      run: async () => {
+        if (!readFileSync(join(root, 'README.md'), 'utf8').includes(`TypeScript ≥ ${OLDEST_TYPESCRIPT}`))
+          throw new Error(`README.md does not say TypeScript ≥ ${OLDEST_TYPESCRIPT}`);
+        const place = join(folder, 'oldest-typescript');
+        mkdirSync(place, { recursive: true });
+        writeFileSync(join(place, 'package.json'), '{ "private": true }\n');
+        await execute('npm', [...INSTALL, `typescript@~${OLDEST_TYPESCRIPT}.0`], { cwd: place });
+        const typescript = join(place, 'node_modules/typescript');
+        const options = { module: 'NodeNext', moduleResolution: 'NodeNext', types: ['node'] };
+        await typeCheck('oldest', CONSUMER_TS, options, typescript);
+        return json(join(typescript, 'package.json')).version;
+      },
     },
     {
       name: 'package: types of the dashboard in a browser, without Node',
