@@ -5,8 +5,8 @@ import { Observable } from 'rxjs';
  * source or of `read` goes to `recover`, whose Observable takes over; without `recover` it passes through. Unsubscribing
  * ends whichever is running.
  *
- * It is `map`, `concatMap` and `catchError` in one subscriber: a sample passes through here four times, and the three
- * would cost it more than the network does.
+ * It is `map`, `concatMap` and `catchError` in one subscriber: each sample passes here four times. Composed of those
+ * three, a sample took 10 to 23 % more CPU in three runs of both in turn.
  */
 export function onAnswer<A, B>(
   source: Observable<A>,
