@@ -54,9 +54,10 @@ const tasks = (count) =>
 {
   const heaps = [];
   let steps = 0;
+  const every = Math.max(1, Math.floor(TASKS / 32 / 16));
   const options = { group: GROUP, groupsPerBatch: 32, maxStepsOffPolicy: 1 };
   const measured = tap(() => {
-    if (++steps % 20 === 0) heaps.push(heapMb());
+    if (++steps % every === 0) heaps.push(heapMb());
   });
   await lastValueFrom(tasks(TASKS).pipe(reinforce(trainer, agent, options), measured));
   const rest = heaps.slice(1);
