@@ -163,6 +163,8 @@ export function grpo<T = unknown, S = SamplingClient>(
       let position = steps;
       let warned = false;
       let comparable = true;
+      let received = 0;
+      let training = 0;
 
       live.clear();
       pace.start((maxStepsOffPolicy + 1) * groupsPerBatch);
@@ -171,7 +173,15 @@ export function grpo<T = unknown, S = SamplingClient>(
         if (policy !== undefined) report({ type: 'policy-published', step });
       };
 
+      /** The trainer has nothing to do until more groups come. */
+      const waitForRollouts = () => {
+        if (training === 0 && received !== pace.total) {
+          report({ type: 'rl-waiting', for: 'rollouts', admitted: received, done: pace.done });
+        }
+      };
+
       const prepare = (arrived: Group<T> | ScoredGroup<T>): Observable<PreparedGroup<T>> => {
+        received++;
         const group = 'scoring' in arrived ? arrived : scored(arrived, options.advantages);
         if (!group.teaches) {
           report({ type: 'group-dropped', order: group.order, reason: group.dropped ?? 'constant' });
@@ -211,9 +221,12 @@ export function grpo<T = unknown, S = SamplingClient>(
         made.push(batch);
         const last = batch.next === (resume?.next ?? 0) + (pace.total ?? -1);
         const step = ++steps;
+        training++;
         loop.close(Math.min(plan.substeps, batch.data.length), (sampler) => {
           publish(sampler, step);
           pace.release(batch.unreleased);
+          training--;
+          waitForRollouts();
         });
         return of({
           data: batch.data.map((each) => forLoss(each, plan.keepsMask)),
@@ -281,7 +294,12 @@ export function grpo<T = unknown, S = SamplingClient>(
               publish(undefined, steps);
               return EMPTY;
             })
-          : defer(() => loop.saveWeightsAndGetSamplingClient()).pipe(tap((sampler) => publish(sampler, steps)));
+          : defer(() => loop.saveWeightsAndGetSamplingClient()).pipe(
+              tap((sampler) => {
+                publish(sampler, steps);
+                waitForRollouts();
+              }),
+            );
       let last: RlStep<T> | undefined;
       // Batches at the end may teach nothing: then the last step was not known to be the last when it was sent.
       const { checkpoint: saving, scheduler = asyncScheduler } = options;

@@ -6,10 +6,10 @@ export type RlEvent =
       /**
        * - `policy`: there is nothing to sample from yet
        * - `training`: as many groups are admitted beyond what was trained on as may be
-       * - `rollouts`: a batch lacks groups that are still being sampled
+       * - `rollouts`: the trainer has nothing to do, since the next batch lacks groups that are still being sampled
        */
       readonly for: 'policy' | 'training' | 'rollouts';
-      /** Groups admitted so far. */
+      /** Groups admitted so far; of `rollouts`, groups that have arrived. */
       readonly admitted: number;
       /** Of these, groups that training is done with. */
       readonly done: number;

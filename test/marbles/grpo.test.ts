@@ -56,7 +56,12 @@ describe('grpo', () => {
       expect(admitted).toStrictEqual(['0@1', '1@1', '2@7', '3@7', '4@13', '5@13']);
       // One task is read ahead.
       expect(sent()).toBe(7);
-      expect(waits(events)).toStrictEqual(['policy 0 0', 'training 2 0', 'training 4 2', 'training 6 4']);
+      expect(waits(events)).toStrictEqual([
+        'policy 0 0',
+        ...['training 2 0', 'rollouts 0 0'],
+        ...['training 4 2', 'rollouts 2 2'],
+        ...['training 6 4', 'rollouts 4 4'],
+      ]);
       expect(log).toContain('snapshot 2');
     }),
   );

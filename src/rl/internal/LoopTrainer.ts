@@ -73,11 +73,6 @@ export class LoopTrainer<S> implements Trainable, Saves, TakesSnapshots<S>, Forw
     return this.trainer.forward(...args);
   }
 
-  /** Whether no batch waits to be taken by `train`. */
-  get isIdle(): boolean {
-    return this.#closed.length === 0;
-  }
-
   /** Adds a pass to the batch in the making and submits it, unless an optimizer step before it is not submitted yet. */
   pass(data: readonly Datum[]): void {
     this.#open.push({ data, result: undefined });
