@@ -13,7 +13,8 @@ const LOSSES: readonly (readonly [LossFnType, readonly Datum[], Readonly<Record<
   ['dro', [datum(RATIO)], { beta: 0.05 }],
   ['gspo', [datum({ ...RATIO, sequence_ratio_mask: [0, 1, 1] })], CLIP],
   ['stable_reinforce', [datum(RATIO)], { kl_coeff: 0.1, baseline: 'leave-one-out' }],
-  ['cross_entropy', [datum({ weights: [1, 0, 1] }), datum(ONES)], { whole: 1 }],
+  ['cross_entropy', [datum({ weights: [1, 0, 1] }), datum(ONES)]],
+  ['stable_reinforce', [datum(RATIO)], { whole: 1 }],
   ['custom', [datum(ONES)], { loss_id: 'session-1:loss:0' }],
 ];
 

@@ -26,7 +26,8 @@ CALLS: list[tuple[str, list[types.Datum], dict[str, float | str] | None]] = [
     ("dro", [datum(**RATIO)], {"beta": 0.05}),
     ("gspo", [datum(**RATIO, sequence_ratio_mask=[0.0, 1.0, 1.0])], CLIP),
     ("stable_reinforce", [datum(**RATIO)], {"kl_coeff": 0.1, "baseline": "leave-one-out"}),
-    ("cross_entropy", [datum(weights=[1, 0, 1]), datum(weights=[1.0, 1.0, 1.0])], {"whole": 1}),
+    ("cross_entropy", [datum(weights=[1, 0, 1]), datum(weights=[1.0, 1.0, 1.0])], None),
+    ("stable_reinforce", [datum(**RATIO)], {"whole": 1}),
     ("custom", [datum(weights=[1.0, 1.0, 1.0])], {"loss_id": "session-1:loss:0"}),
 ]
 
