@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type OperatorFunction, share, Subject, take } from 'rxjs';
+import { map, NEVER, type OperatorFunction, share, Subject, take } from 'rxjs';
+import { concatMapAhead } from '../operators/concatMapAhead.js';
 import { firehose } from './firehose.js';
+import { gated } from './gated.js';
 import { inspectShort } from './internal/inspectShort.js';
 import { runMarbles, type RunMarblesOptions } from './runMarbles.js';
 
@@ -13,6 +15,10 @@ export interface OperatorContract extends Pick<RunMarblesOptions, 'assertDeepEqu
   readonly empty?: string;
   /** When it subscribes to that source. Default `^-!`. */
   readonly emptySubs?: string | string[];
+  /** What a failing source, `--#`, becomes, where the operator does not pass the error. Default `--#`. */
+  readonly failing?: { readonly marbles: string; readonly values: Readonly<Record<string, unknown>> };
+  /** The operator with a function that throws an Error 'thrown' for the first value it is called with. Default: it has no function. */
+  readonly throwing?: () => OperatorFunction<string, unknown>;
 }
 
 /** One of the manners that an operator should have. */
@@ -25,15 +31,15 @@ export interface ContractCase {
 
 /**
  * The manners every operator should have, as tests for any framework: empty, silent and failing sources, unsubscribing, also from
- * within an emission, a fresh start for every subscriber, values that are sent on while one is being handled, sharing, and stopping
- * a synchronous source in time.
+ * within an emission, a fresh start for every subscriber, values that are sent on while one is being handled, sharing, stopping
+ * a synchronous source in time, a function that throws, and a shared source that goes on when the operator is left while full.
  *
  * ```ts
  * for (const { title, check } of operatorContract({ operator: () => batch({ size: 2 }), readsForThree: 6 })) it(title, check);
  * ```
  */
 export function operatorContract(contract: OperatorContract): readonly ContractCase[] {
-  const { operator, readsForThree, empty = '--|', emptySubs = '^-!', assertDeepEqual } = contract;
+  const { operator, readsForThree, empty = '--|', emptySubs = '^-!', failing, throwing, assertDeepEqual } = contract;
   const options = assertDeepEqual === undefined ? {} : { assertDeepEqual };
   const marbles = (title: string, body: Parameters<typeof runMarbles>[0]): ContractCase => ({
     title,
@@ -52,7 +58,7 @@ export function operatorContract(contract: OperatorContract): readonly ContractC
     }),
     marbles('passes an error of the source', ({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold<string>('--#');
-      expectObservable(source.pipe(operator())).toBe('--#');
+      expectObservable(source.pipe(operator())).toBe(failing?.marbles ?? '--#', failing?.values);
       expectSubscriptions(source.subscriptions).toBe('^-!');
     }),
     marbles(
@@ -119,7 +125,37 @@ export function operatorContract(contract: OperatorContract): readonly ContractC
         equal(more <= 0, true, 'whether all that was sent was handled');
       },
     },
+    {
+      title: 'lets a shared source go on when it is left while what lies downstream is full',
+      check: () => {
+        const shared = gated(200).source.pipe(map(String), share());
+        const full = shared.pipe(
+          operator(),
+          concatMapAhead(() => NEVER, { ahead: 0 }),
+        );
+        const left = full.subscribe();
+        let ended = false;
+        shared.subscribe({ complete: () => (ended = true) });
+        left.unsubscribe();
+        equal(ended, true, 'whether the other subscriber came to the end');
+      },
+    },
+    ...(throwing === undefined ? [] : [throws(throwing)]),
   ];
+}
+
+function throws(throwing: () => OperatorFunction<string, unknown>): ContractCase {
+  return {
+    title: 'fails with a throw of its function, and leaves the source',
+    check: () => {
+      const source = new Subject<string>();
+      const errors: unknown[] = [];
+      source.pipe(throwing()).subscribe({ error: (error) => errors.push(error) });
+      for (let value = 0; value < 100 && source.observed; value++) source.next(String(value));
+      equal(errors.map(String), ['Error: thrown'], 'its errors');
+      equal(source.observed, false, 'whether the source still has a subscriber');
+    },
+  };
 }
 
 function equal(actual: unknown, expected: unknown, what: string): void {

@@ -1,13 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { batchByWeight } from '../../src/operators/batchByWeight.js';
-import { keepsContract } from './contract.js';
+import { keepsContract, throwing } from './contract.js';
 import { marbles } from './marbles.js';
 
 describe('batchByWeight', () => {
   const numbers = { a: 1, b: 2, c: 3, d: 4, e: 5 };
   const weight = (value: number) => value;
 
-  keepsContract({ operator: () => batchByWeight({ weight: () => 1, limit: 2 }), readsForThree: 6 });
+  keepsContract({
+    operator: () => batchByWeight({ weight: () => 1, limit: 2 }),
+    readsForThree: 6,
+    throwing: () => batchByWeight({ weight: throwing, limit: 2 }),
+  });
 
   it(
     'emits a batch when the next value would not fit',

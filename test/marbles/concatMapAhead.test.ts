@@ -1,12 +1,16 @@
 import { concat, delay, EMPTY, from, map, NEVER, of, Subject, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
-import { keepsContract } from './contract.js';
+import { keepsContract, throwing } from './contract.js';
 import { gated } from './gated.js';
 import { marbles } from './marbles.js';
 
 describe('concatMapAhead', () => {
-  keepsContract({ operator: () => concatMapAhead((value: string) => of(value), { ahead: 2 }), readsForThree: 3 });
+  keepsContract({
+    operator: () => concatMapAhead((value: string) => of(value), { ahead: 2 }),
+    readsForThree: 3,
+    throwing: () => concatMapAhead(throwing, { ahead: 2 }),
+  });
 
   it(
     'starts ahead, emits in order, and starts the next when a turn ends',

@@ -8,3 +8,8 @@ export function keepsContract(contract: Omit<OperatorContract, 'assertDeepEqual'
   const assertDeepEqual = (actual: unknown, expected: unknown) => expect(actual).toStrictEqual(expected);
   for (const { title, check } of operatorContract({ ...contract, assertDeepEqual })) it(title, check);
 }
+
+/** A function that throws, for the contract of operators that take one. */
+export function throwing(): never {
+  throw new Error('thrown');
+}

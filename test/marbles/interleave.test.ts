@@ -2,7 +2,7 @@ import { concat, from, lastValueFrom, NEVER, of, Subject, take, toArray } from '
 import { describe, expect, it } from 'vitest';
 import { interleave } from '../../src/operators/interleave.js';
 import { mergeMapWeighted } from '../../src/operators/mergeMapWeighted.js';
-import { firehose } from './contract.js';
+import { firehose, keepsContract } from './contract.js';
 import { gated } from './gated.js';
 import { marbles } from './marbles.js';
 
@@ -12,6 +12,8 @@ const mixed = (...args: Parameters<typeof interleave<string>>) =>
 const many = (value: string, count: number) => from(value.repeat(count));
 
 describe('interleave', () => {
+  keepsContract({ operator: () => (source) => interleave([{ source }]), readsForThree: 3 });
+
   it(
     'mixes by weight, and never lets speed decide who is next',
     marbles((m) => {

@@ -1,5 +1,6 @@
-import { catchError, delay, EMPTY, interval, map, Observable, type OperatorFunction } from 'rxjs';
+import { catchError, delay, EMPTY, interval, map, Observable, type OperatorFunction, tap } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
+import { Gate, withGate } from 'tinker-rx/operators';
 import { describe, expect, it } from 'vitest';
 import { ModelInput, ServiceClient } from 'tinker-rx';
 import { fakeTransport, operatorContract, runMarbles, VirtualClock } from 'tinker-rx/testing';
@@ -107,6 +108,19 @@ describe('operatorContract', () => {
             }),
         ),
       'unsubscribes from the source when unsubscribed, and emits nothing more',
+    ],
+    [
+      'leaves its gate closed',
+      () => (source) =>
+        new Observable((subscriber) => {
+          const gate = new Gate();
+          const next = (value: string) => {
+            gate.set(false);
+            subscriber.next(value);
+          };
+          return withGate(gate, () => source.pipe(tap({ complete: () => subscriber.complete() })).subscribe(next));
+        }),
+      'lets a shared source go on when it is left while what lies downstream is full',
     ],
   ])('finds one that %s', (_, operator, title) => {
     expect(failing(operator)).toContain(title);

@@ -1,7 +1,7 @@
 import { concat, concatMap, delay, EMPTY, from, map, NEVER, of, Subject, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { mergeMapWeighted } from '../../src/operators/mergeMapWeighted.js';
-import { keepsContract } from './contract.js';
+import { keepsContract, throwing } from './contract.js';
 import { marbles } from './marbles.js';
 
 const one = () => 1;
@@ -11,6 +11,7 @@ describe('mergeMapWeighted', () => {
   keepsContract({
     operator: () => mergeMapWeighted((value: string) => of(value), { weight: one, budget: 0 }),
     readsForThree: 3,
+    throwing: () => mergeMapWeighted(throwing, { weight: one, budget: 0 }),
   });
 
   it(

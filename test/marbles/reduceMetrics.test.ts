@@ -1,14 +1,18 @@
 import { from, lastValueFrom, map, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { reduceMetrics } from '../../src/operators/reduceMetrics.js';
-import { keepsContract } from './contract.js';
+import { keepsContract, throwing } from './contract.js';
 import { marbles } from './marbles.js';
 
 const figures = (values: readonly object[], window?: number) =>
   lastValueFrom(from(values).pipe(reduceMetrics(window === undefined ? {} : { window }), toArray()));
 
 describe('reduceMetrics', () => {
-  keepsContract({ operator: () => reduceMetrics({ metrics: () => ({ one: 1 }) }), readsForThree: 3 });
+  keepsContract({
+    operator: () => reduceMetrics({ metrics: () => ({ one: 1 }) }),
+    readsForThree: 3,
+    throwing: () => reduceMetrics({ metrics: throwing }),
+  });
 
   it(
     'adds running and windowed figures to each value, when it comes',

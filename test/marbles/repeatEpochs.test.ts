@@ -2,13 +2,14 @@ import { EMPTY, from, map, type Observable, of, take, timer, tap } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
 import { repeatEpochs } from '../../src/operators/repeatEpochs.js';
-import { keepsContract } from './contract.js';
+import { keepsContract, throwing } from './contract.js';
 import { marbles } from './marbles.js';
 
 describe('repeatEpochs', () => {
   keepsContract({
     operator: () => repeatEpochs({ epochs: 2 }),
     readsForThree: 3,
+    throwing: () => repeatEpochs({ each: (rows) => rows.pipe(map(throwing)) }),
     empty: '----|',
     emptySubs: ['^-!', '--^-!'],
   });

@@ -7,7 +7,7 @@ import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
 import { type Sampleable, sampleFrom } from '../../src/operators/sampleFrom.js';
 import { ModelInput } from '../../src/wire/modelInput.js';
 import type { SampleResponse } from '../../src/wire/sampling.js';
-import { keepsContract } from './contract.js';
+import { keepsContract, throwing } from './contract.js';
 import { gated } from './gated.js';
 import { marbles } from './marbles.js';
 
@@ -41,6 +41,7 @@ describe('sampleFrom', () => {
         map(({ item }) => item.item),
       ),
     readsForThree: 3,
+    throwing: () => sampleFrom({ sample: throwing }, { request: () => ({ prompt: prompt() }) }),
   });
 
   it('takes the real client', () => {

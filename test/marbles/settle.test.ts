@@ -2,10 +2,16 @@ import { left, right } from 'fp-ts/lib/Either.js';
 import { concatMap, map, of, take, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { settle } from '../../src/operators/settle.js';
-import { firehose } from './contract.js';
+import { firehose, keepsContract } from './contract.js';
 import { marbles } from './marbles.js';
 
 describe('settle', () => {
+  keepsContract({
+    operator: () => settle(),
+    readsForThree: 3,
+    failing: { marbles: '--(e|)', values: { e: left('error') } },
+  });
+
   const values = { a: right('a'), b: right('b'), e: left('error') };
 
   it(

@@ -1,7 +1,7 @@
 import { map } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { tokensPerSecond } from '../../src/operators/tokensPerSecond.js';
-import { keepsContract } from './contract.js';
+import { keepsContract, throwing } from './contract.js';
 import { marbles } from './marbles.js';
 
 const rate = map((value: { tokensPerSecond: number }) => value.tokensPerSecond);
@@ -14,6 +14,11 @@ describe('tokensPerSecond', () => {
         tokensPerSecond(),
       ),
     readsForThree: 3,
+    throwing: () => (source) =>
+      source.pipe(
+        map((text) => ({ text })),
+        tokensPerSecond({ tokens: throwing }),
+      ),
   });
 
   it(

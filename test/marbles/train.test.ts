@@ -32,7 +32,7 @@ import type { Datum } from '../../src/wire/datum.js';
 import { ValidationError } from '../../src/wire/tinkerError.js';
 import { TensorData } from '../../src/wire/tensor.js';
 import { datum, type FakeSampler, fakeTrainer } from './fakeTrainer.js';
-import { firehose } from './contract.js';
+import { firehose, keepsContract, throwing } from './contract.js';
 import { gated } from './gated.js';
 import { marbles } from './marbles.js';
 
@@ -40,7 +40,29 @@ const loss = 'cross_entropy';
 const values = { a: [datum(2, 1)], b: [datum(2, 1)], c: [datum(2, 1)], d: [datum(2, 1)] };
 const indexes = map((step: Step) => String(step.index));
 
+/** A trainer that has every result at once. */
+const instant: Trainable & Saves = {
+  forwardBackward: () => of({ lossFnOutputType: '', lossFnOutputs: [], metrics: { 'loss:sum': 1 } }),
+  optimStep: () => of({}),
+  saveState: () => of({ path: 'tinker://run/weights/x' }),
+};
+
 describe('train', () => {
+  keepsContract({
+    operator: () => (source) =>
+      source.pipe(
+        map(() => values.a),
+        train(instant, { loss }),
+        map(({ index, lossSum }) => [index, lossSum]),
+      ),
+    readsForThree: 3,
+    throwing: () => (source) =>
+      source.pipe(
+        map(() => values.a),
+        train(instant, { loss, adam: { learningRate: throwing } }),
+      ),
+  });
+
   it('takes the real client', () => {
     // Fails to compile if it does not.
     const check = (client: TrainingClient): Trainable => client;

@@ -4,6 +4,8 @@ import { batch } from '../../src/operators/batch.js';
 import { checkpointEvery } from '../../src/operators/checkpointEvery.js';
 import type { Step } from '../../src/operators/step.js';
 import { trainUntil, type TrainUntilOptions } from '../../src/operators/trainUntil.js';
+import type { Saves, Trainable } from '../../src/operators/Trainable.js';
+import { keepsContract, throwing } from './contract.js';
 import { datum, fakeTrainer } from './fakeTrainer.js';
 import { gated } from './gated.js';
 import { marbles } from './marbles.js';
@@ -14,7 +16,29 @@ const values = { a: [datum(2, 1)], b: [datum(2, 1)], c: [datum(2, 1)], d: [datum
 const seen = map((step: Step) => `${step.index}${step.checkpoint === undefined ? '' : '!'}`);
 const passes = (log: readonly string[]) => log.filter((call) => call.startsWith('forwardBackward')).length;
 
+/** A trainer that has every result at once. */
+const instant: Trainable & Saves = {
+  forwardBackward: () => of({ lossFnOutputType: '', lossFnOutputs: [], metrics: { 'loss:sum': 1 } }),
+  optimStep: () => of({}),
+  saveState: () => of({ path: 'tinker://run/weights/x' }),
+};
+
 describe('trainUntil', () => {
+  keepsContract({
+    operator: () => (source) =>
+      source.pipe(
+        map(() => values.a),
+        trainUntil(NEVER, instant, { loss }),
+        map(({ index }) => index),
+      ),
+    readsForThree: 4,
+    throwing: () => (source) =>
+      source.pipe(
+        map(() => values.a),
+        trainUntil(NEVER, instant, { loss, adam: { learningRate: throwing } }),
+      ),
+  });
+
   it(
     'is train until it is stopped',
     marbles((m) => {
