@@ -32,11 +32,17 @@ describe('a training call that is refused', () => {
 
   it('gives back the number of an operation, too, and of a billing pause or a limit that lasted too long', () => {
     const { clock, fake, trainer } = stage({
-      script: { optim_step: [refusal(400, 'no')], save_weights: many(refusal(429)) },
+      config: { billingExceptionMaxPauseDurationSec: 10 },
+      script: {
+        optim_step: [refusal(400, 'no')],
+        save_weights: many(refusal(429)),
+        save_weights_for_sampler: many(refusal(402)),
+      },
     });
     const model = trainer();
     expect(clock.reject(model.optimStep())).toMatchObject({ status: 400 });
     expect(clock.reject(model.saveState('a'))).toMatchObject({ status: 429 });
+    expect(clock.reject(model.saveWeightsForSampler('b'))).toMatchObject({ status: 402 });
     clock.resolve(model.forwardBackward([datum()], 'cross_entropy'));
     expect(new Set(seqIds(fake))).toEqual(new Set([1]));
   });
