@@ -1,14 +1,20 @@
 import { delay, EMPTY, from, lastValueFrom, map, mergeMap, NEVER, of, Subject, tap, throwError, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import {
+  type GroupAgent,
+  type GroupContext,
   grpo,
   LivePolicy,
+  type Policy,
   reinforce,
   type RlEvent,
   type RlStep,
+  type Rollout,
   rollouts,
   type RolloutHook,
 } from '../../src/rl/index.js';
+import type { ModelInput } from '../../src/wire/modelInput.js';
+import type { TensorData } from '../../src/wire/tensor.js';
 import { alternating, fakeLoop, groupOf, type LoopSampler, PROMPT, turnOf } from './fakeLoop.js';
 import { gated } from './gated.js';
 import { marbles } from './marbles.js';
@@ -535,6 +541,117 @@ describe('grpo', () => {
     source.complete();
     expect((await result).index).toBe(0);
   });
+
+  describe('what the public cookbook gets wrong', () => {
+    it(
+      'a rollout that throws does not hang a streamed batch',
+      marbles((m) => {
+        const { trainer } = fakeLoop();
+        const agent: RolloutHook<string, LoopSampler> = (task, policy, context) =>
+          task === 'task 1' ? throwError(() => new Error('no')) : alternating(task, policy, context);
+        const trained: number[][] = [];
+        tasks(8)
+          .pipe(reinforce(trainer, agent, { group: 4, groupsPerBatch: 4, minibatches: 4, maxStepsOffPolicy: 1 }))
+          .subscribe(({ groups }) => trained.push(groups.filter(({ teaches }) => teaches).map(({ order }) => order)));
+        m.flush();
+        expect(trained).toStrictEqual([
+          [0, 2, 3],
+          [4, 5, 6, 7],
+        ]);
+      }),
+    );
+
+    it(
+      'an asynchronous run trains all of its 20 batches',
+      marbles((m) => {
+        const { trainer, log } = fakeLoop({ sampleMs: (asked) => 1 + (asked % 7) });
+        const steps: RlStep[] = [];
+        tasks(40)
+          .pipe(reinforce(trainer, alternating, { group: 2, groupsPerBatch: 2, maxStepsOffPolicy: 3 }))
+          .subscribe((step) => steps.push(step));
+        m.flush();
+        expect(steps).toHaveLength(20);
+        expect(log.filter((line) => line === 'optim')).toHaveLength(20);
+        const orders = steps.flatMap(({ groups }) => groups.map(({ order }) => order));
+        expect(orders).toStrictEqual(Array.from({ length: 40 }, (_, order) => order));
+        expect(log.filter((line) => line.startsWith('sample'))).toHaveLength(80);
+      }),
+    );
+
+    it(
+      'a streamed batch in which nothing teaches anything does not crash',
+      marbles((m) => {
+        const { trainer, log } = fakeLoop();
+        const agent: RolloutHook<string, LoopSampler> = (task, policy, context) =>
+          Number(task.slice(5)) < 4
+            ? policy.turn(PROMPT).pipe(map((turn) => ({ turns: [turn], reward: 0 })))
+            : alternating(task, policy, context);
+        const steps: RlStep[] = [];
+        tasks(8)
+          .pipe(reinforce(trainer, agent, { group: 2, groupsPerBatch: 4, minibatches: 2 }))
+          .subscribe((step) => steps.push(step));
+        m.flush();
+        expect(steps.map(({ index, groups }) => [index, groups.length])).toStrictEqual([[0, 8]]);
+        expect(log.filter((line) => line.startsWith('pass'))).toHaveLength(2);
+      }),
+    );
+  });
+
+  it(
+    'cancels the one request of a group when unsubscribed',
+    marbles((m) => {
+      const { trainer, cancelled, log } = fakeLoop({ sampleMs: () => 50 });
+      const agent: GroupAgent<string, LoopSampler> = Object.assign(alternating.bind(undefined), {
+        group: (_: string, policy: Policy<LoopSampler>, { size }: GroupContext) => {
+          const turns = policy.sample({ prompt: PROMPT, numSamples: size });
+          return Array.from({ length: size }, (__, index) =>
+            turns.pipe(map((all): Rollout => ({ turns: [all[index]!], reward: index % 2 }))),
+          );
+        },
+      });
+      m.expect(tasks(2).pipe(reinforce(trainer, agent, { group: 4, groupsPerBatch: 2 })), '---!').toBeObservable(
+        '----',
+      );
+      m.flush();
+      expect(log).toStrictEqual(['snapshot 0', 'sample 0 from 0 x4', 'sample 1 from 0 x4']);
+      expect(cancelled).toStrictEqual(['sample 0', 'sample 1']);
+    }),
+  );
+
+  it(
+    'penalizes leaving a reference, which is asked while other groups are sampled, and tells how far it is',
+    marbles((m) => {
+      const { trainer } = fakeLoop();
+      let asked = 0;
+      const sent: number[] = [];
+      const reference = {
+        computeLogprobs: (prompt: ModelInput) => {
+          asked++;
+          // Of five positions, the last two are sampled.
+          return timer(2).pipe(map(() => new Float32Array(prompt.length).fill(-2)));
+        },
+      };
+      const watching = {
+        ...trainer,
+        forwardBackward: (...args: Parameters<typeof trainer.forwardBackward>) => {
+          for (const { lossFnInputs } of args[0])
+            sent.push(...((lossFnInputs['advantages'] as TensorData).data as Float32Array));
+          return trainer.forwardBackward(...args);
+        },
+      };
+      const steps: RlStep[] = [];
+      const agent: RolloutHook<string, LoopSampler> = (_, __, { index }) =>
+        of({ turns: [turnOf([1, 2, 3], [4, 5])], reward: index });
+      tasks(1)
+        .pipe(reinforce(watching, agent, { group: 2, groupsPerBatch: 1, klPenalty: { reference, coefficient: 1 } }))
+        .subscribe((step) => steps.push(step));
+      m.flush();
+      expect(asked).toBe(2);
+      // All logprobs are −1, the reference's −2: the distance is 1 everywhere, so there is nothing to even out.
+      expect(steps[0]!.metrics['kl_policy_base']).toBe(1);
+      expect(sent).toStrictEqual([0, 0, -0.5, -0.5, 0, 0, 0.5, 0.5]);
+    }),
+  );
 
   it.each([
     [{ groupsPerBatch: 0 }, 'groupsPerBatch must be an integer >= 1, got 0'],
