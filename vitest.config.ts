@@ -24,6 +24,7 @@ export default defineConfig({
     // What needs Python, a browser, a key or other packages' files has a run of its own: test:parity, test:browser, test:live.
     exclude: ['test/browser/**', 'test/live/**', ...NEEDS_MORE, ...TIMED, '**/node_modules/**'],
     testTimeout: 30_000,
+    hookTimeout: 30_000,
     pool: 'forks',
     maxWorkers: 2,
     // Files of a worker share its modules: loading them anew for each file took more time than the tests. A test therefore puts back
