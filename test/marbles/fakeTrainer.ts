@@ -1,1 +1,1 @@
-export { datum, type FakeSampler, fakeTrainer, type FakeTrainerOptions } from '../../src/testing/fakeTrainer.js';
+export { datum, type FakeSampler, fakeTrainer } from '../../src/testing/fakeTrainer.js';

@@ -62,7 +62,7 @@ describe('settle', () => {
       const source = m.cold('  -a-|');
       const expected = '       -(e|)';
       const throws = map((): string => {
-        // eslint-disable-next-line @typescript-eslint/only-throw-error
+        // oxlint-disable-next-line typescript/only-throw-error
         throw 'error';
       });
       m.expect(source.pipe(throws, settle())).toBeObservable(expected, values);

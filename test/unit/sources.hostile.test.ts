@@ -261,7 +261,7 @@ describe('server-sent events', () => {
       const parser = new ServerSentEventParser('');
       let characters = 0;
       // What the parser asks of a text is counted, not the time it takes.
-      // eslint-disable-next-line @typescript-eslint/unbound-method -- put back below, and called with its own `this`
+      // oxlint-disable-next-line typescript/unbound-method -- put back below, and called with its own `this`
       const exec = RegExp.prototype.exec;
       RegExp.prototype.exec = function (this: RegExp, text: string) {
         characters += text.length - this.lastIndex;
