@@ -53,6 +53,22 @@ describe('examples', () => {
 
   const numbers = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, number]) => Number(number));
 
+  it('rlAsync: the mean reward rises over 0.6, and no answer is older than asked', async () => {
+    const text = await output('rlAsync');
+    const rewards = numbers(text, /mean reward ([\d.]+)/g);
+    expect(rewards[0]).toBeLessThan(0.2);
+    expect(Math.max(...rewards)).toBeGreaterThan(0.6);
+    expect(Math.max(...numbers(text, /weights (\d+) steps old/g))).toBe(2);
+  }, 120_000);
+
+  it('rlTools: the tool is called, and the reward rises with it', async () => {
+    const text = await output('rlTools');
+    const rewards = numbers(text, /mean reward ([\d.]+)/g);
+    const calls = numbers(text, /, ([\d.]+) calls/g);
+    expect(Math.max(...rewards)).toBeGreaterThan(rewards[0]! + 0.3);
+    expect(Math.max(...calls)).toBeGreaterThan(calls[0]! + 0.3);
+  }, 120_000);
+
   it('dpo: the loss falls from log 2, and every chosen answer is ahead', async () => {
     const text = await output('dpo');
     const losses = numbers(text, /loss ([\d.]+)/g);
