@@ -10,7 +10,12 @@ export const EncodedTextChunk = request('EncodedTextChunk', {
   tokens: Tokens,
   type: t.literal('encoded_text'),
 });
-export type EncodedTextChunk = t.TypeOf<typeof EncodedTextChunk>;
+/** Text, as token ids. */
+export interface EncodedTextChunk {
+  readonly type: 'encoded_text';
+  /** Ids from 0 to 2³¹ − 1. */
+  readonly tokens: Int32Array;
+}
 
 export const ImageChunk = request('ImageChunk', {
   data: Base64Bytes,
@@ -18,7 +23,16 @@ export const ImageChunk = request('ImageChunk', {
   expected_tokens: optional(NonNegativeInteger),
   type: t.literal('image'),
 });
-export type ImageChunk = t.TypeOf<typeof ImageChunk>;
+/** An image, as the bytes of its file. */
+export interface ImageChunk {
+  readonly type: 'image';
+  /** The file's own bytes, not base64. */
+  readonly data: Uint8Array;
+  /** What kind of file it is. */
+  readonly format: 'png' | 'jpeg';
+  /** How many positions of the context it takes, where the caller knows. Default: the service counts. */
+  readonly expectedTokens?: number;
+}
 
 export const ImageAssetPointerChunk = request('ImageAssetPointerChunk', {
   location: t.string,
@@ -26,13 +40,27 @@ export const ImageAssetPointerChunk = request('ImageAssetPointerChunk', {
   expected_tokens: optional(NonNegativeInteger),
   type: t.literal('image_asset_pointer'),
 });
-export type ImageAssetPointerChunk = t.TypeOf<typeof ImageAssetPointerChunk>;
+/** An image that the service has already. */
+export interface ImageAssetPointerChunk {
+  readonly type: 'image_asset_pointer';
+  /** Where the service keeps it. */
+  readonly location: string;
+  /** What kind of file it is. */
+  readonly format: 'png' | 'jpeg';
+  /** How many positions of the context it takes, where the caller knows. Default: the service counts. */
+  readonly expectedTokens?: number;
+}
 
 export const DmelChunk = request('DmelChunk', {
   dmel: Base64Bytes,
   type: withDefault(t.literal('dmel'), 'dmel'),
 });
-export type DmelChunk = t.TypeOf<typeof DmelChunk>;
+/** Audio, as discretised mel spectra. */
+export interface DmelChunk {
+  readonly type: 'dmel';
+  /** The bytes as the service takes them, not base64. */
+  readonly dmel: Uint8Array;
+}
 
 const AnyChunk = t.union([EncodedTextChunk, ImageChunk, ImageAssetPointerChunk, DmelChunk], 'ModelInputChunk');
 interface ChunkKind extends t.Decoder<unknown, ModelInputChunk> {

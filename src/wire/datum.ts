@@ -7,19 +7,25 @@ import { ValidationError } from './tinkerError.js';
 
 /** Where a run of a datum's positions comes from: the prompt of a sampled sequence, or the tokens sampled for it. */
 export interface ProvenanceSpan {
+  /** Of the prompt of a sequence, or of the tokens sampled for it. */
   readonly type: 'prompt' | 'sampled';
   /** `SampledSequence.sequenceId` of the sequence the run belongs to. */
   readonly sequenceId: string;
   /** Where the run starts in that prompt or in those sampled tokens. Default 0. */
   readonly offset?: number;
+  /** How many positions the run has. */
   readonly length: number;
 }
 
 /** One training example: what the model reads, and the tensors its loss takes, by the wire's names. */
 export interface Datum {
+  /** What the model reads. Position i predicts token i + 1. */
   readonly modelInput: ModelInput;
+  /** By name: `target_tokens`, `weights`, `advantages`, `logprobs` …, each as long as the input. */
   readonly lossFnInputs: Readonly<Record<string, TensorInput>>;
+  /** Where the input's positions come from; together with `lossFnInputSpans` or not at all. Default: not told. */
   readonly modelInputSpans?: readonly ProvenanceSpan[];
+  /** Where the targets come from. Default: not told. */
   readonly lossFnInputSpans?: readonly ProvenanceSpan[];
 }
 
