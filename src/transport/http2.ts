@@ -144,6 +144,7 @@ export class Http2Lane implements Carrier {
     this.#connected.add(connected);
     this.#sessions.add(session);
     let failure: unknown;
+    let hasSaid = false;
     // A server that says nothing at all would be waited for without an end.
     const silence = setTimeout(() => {
       failure = new TransportFailure('timeout', `no HTTP/2 settings within ${CONNECT_TIMEOUT_MS / 1000} s`);
@@ -151,6 +152,7 @@ export class Http2Lane implements Carrier {
     }, CONNECT_TIMEOUT_MS);
     session.on('remoteSettings', ({ maxConcurrentStreams = USUAL_STREAMS }: Settings) => {
       clearTimeout(silence);
+      hasSaid = true;
       if (session.closed || session.destroyed) return;
       connected.limit = this.#usualLimit = Math.max(1, Math.min(maxConcurrentStreams, MOST_STREAMS));
       this.#serve();
@@ -165,11 +167,10 @@ export class Http2Lane implements Carrier {
     });
     session.once('close', () => {
       clearTimeout(silence);
-      const isUnused = connected.limit === 0 || this.#usualLimit === undefined;
       this.#sessions.delete(session);
       this.#retire(connected);
       // One that hangs up before it has said anything would be asked for ever.
-      if (isUnused) this.#failWaiting(failure ?? new Error('the server closed the connection at once'));
+      if (!hasSaid) this.#failWaiting(failure ?? new Error('the server closed the connection at once'));
       this.#serve();
     });
     session.setTimeout(IDLE_MS, () => {

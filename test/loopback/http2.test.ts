@@ -266,6 +266,18 @@ it('a server that hangs up before it says anything fails what waits', async () =
   expect(failures.map(({ kind }) => kind)).toEqual(['connection', 'connection', 'connection']);
 });
 
+it('a server that comes to hang up on every connection is not asked without an end', async () => {
+  await start({ x: reply({}) });
+  await ask();
+  fake.sessions.forEach((session) => session.destroy());
+  await until(() => fake.sockets.size === 0);
+  const opened = fake.opened;
+  fake.onSecureConnection((socket) => socket.destroy());
+  expect((await failing()).kind).toBe('connection');
+  await pause(50);
+  expect(fake.opened - opened).toBeLessThan(3);
+});
+
 it('a server that is not there fails all that wait, and each later one anew', async () => {
   await start({});
   await fake.close();

@@ -81,6 +81,11 @@ export class FakeService {
     this.#server.on('session' as 'close', does as () => void);
   }
 
+  /** After TLS and before HTTP have had it. */
+  onSecureConnection(does: (socket: Socket) => void): void {
+    this.#server.prependListener('secureConnection', does);
+  }
+
   hitsOf(path: string): Hit[] {
     return this.hits.filter((hit) => hit.path === path);
   }
