@@ -13,14 +13,14 @@ const learning = distill<string>(trainer, {
   teacher,
   renderer: await trainer.getRenderer(),
   ...{
-    group: 32,
+    group: 16,
     groupsPerBatch: 4,
     samplingParams: { maxTokens: 24 },
-    adam: { learningRate: linear(1e-3, { steps: 20 }) },
+    adam: { learningRate: linear(1e-3, { steps: 12 }) },
   },
 });
 await from(questions)
-  .pipe(repeatEpochs({ epochs: 20 }), learning)
+  .pipe(repeatEpochs({ epochs: 12 }), learning)
   .forEach(({ index, metrics }) => {
     if (index === 0 || index % 4 === 3)
       console.log(`step ${index + 1}: ${metrics['env/all/teacher_kl']!.toFixed(3)} nats a token apart`);

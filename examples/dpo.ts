@@ -12,14 +12,14 @@ const reference = await service.createSamplingClient({ baseModel });
 const pairs = fromPreferences(new URL('./data/preferences.jsonl', import.meta.url).pathname);
 await pairs
   .pipe(
-    repeatEpochs({ epochs: 12, each: (rows, epoch) => rows.pipe(shuffle({ window: 20, seed: epoch })) }),
+    repeatEpochs({ epochs: 8, each: (rows, epoch) => rows.pipe(shuffle({ window: 20, seed: epoch })) }),
     toPairs(await trainer.getRenderer()),
     batch({ size: 10 }),
     map((batched) => batched.flat()),
     trainPreferences(trainer, { loss: dpo({ beta: 0.1 }), reference, adam: { learningRate: 5e-4 } }),
   )
   .forEach(({ index, metrics: { dpo_loss: loss, accuracy, margin } }) => {
-    if (index % 4 === 0 || index === 23)
+    if (index % 4 === 0 || index === 15)
       console.log(
         `step ${index + 1}: loss ${loss!.toFixed(3)}, accuracy ${accuracy!.toFixed(2)}, margin ${margin!.toFixed(2)}`,
       );
