@@ -10,7 +10,8 @@ import { deadLinks, pagesIn } from './dead-links.mjs';
 import { execute, root, runSteps } from './steps.mjs';
 
 /** The most that may be packed. Who needs more says why, here and in CONTRIBUTING.md. */
-const BUDGET = { packedKiB: 2300, unpackedKiB: 6600, files: 1700 };
+// 2,300 KiB until losses, rl, serve, ai-sdk and the examples, which pages link to, came in: they are 450 KiB packed.
+const BUDGET = { packedKiB: 2900, unpackedKiB: 8600, files: 2200 };
 /** What `import { ModelInput }` may bring along, unminified and with its dependencies. */
 const SMALL_IMPORT_KIB = 150;
 

@@ -45,7 +45,7 @@ export type TrainUntilOptions = TrainOptions & { readonly checkpoint?: StopCheck
  * ```
  * Batches that came early wait here, not in `train`, so that at most `ahead` + 1 steps finish after the stop. The
  * checkpoint is that of the last step where it has one already. Where that step is out, it comes again with its
- * checkpoint, which {@link metricsLog} adds to its line. Stopped before its first step it completes without a value.
+ * checkpoint, which `metricsLog` adds to its line. Stopped before its first step it completes without a value.
  * Errors, completion and unsubscribing as with `train`; `stop$` completing means nothing, its error ends the stream.
  * Holds the batches that its source sends without being asked for.
  *

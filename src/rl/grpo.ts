@@ -133,7 +133,7 @@ const ADAM = { beta1: 0.9, beta2: 0.95, eps: 1e-8 };
  *
  * Errors of the source and of the trainer end the stream, after the steps before them. Completes after the last step and
  * the last evaluation. Unsubscribing stops sampling and training; what was sent to the trainer still runs. Holds the groups
- * that are not trained on yet; its {@link Gate} is closed while there are as many as may be.
+ * that are not trained on yet; its `Gate` is closed while there are as many as may be.
  */
 export function grpo<T = unknown, S = SamplingClient>(
   trainer: RlTrainer<S>,

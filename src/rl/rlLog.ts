@@ -24,7 +24,7 @@ const STATES_KEPT = 3;
  *
  * - `rollouts.jsonl`: a line for each trajectory, also of groups that taught nothing, with the cookbook's names
  * - `rl-state-000020.json`: what a checkpoint of 20 steps needs beside its weights; the newest three are kept
- * - what {@link metricsLog} writes: `config.json`, `metrics.jsonl`, `checkpoints.jsonl`
+ * - what `metricsLog` writes: `config.json`, `metrics.jsonl`, `checkpoints.jsonl`
  *
  * ```ts
  * tasks.pipe(reinforce(trainer, agent, { ...options, checkpoint: { steps: 20 } }), rlLog('runs/first'))

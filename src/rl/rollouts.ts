@@ -71,7 +71,7 @@ const HOUR_MS = 3_600_000;
  * A rollout that throws, hangs, or has no finite reward costs itself: it is reported and listed in the group's `failures`.
  * Failures that all rollouts would meet (a refused key, a closed client) end the stream, as do errors of the source and of
  * a stream of samplers. Completes when the source and all groups have. Unsubscribing cancels every sample in flight and
- * aborts the signals. Holds the tasks in flight and finished groups that wait for their turn; its {@link Gate} is closed
+ * aborts the signals. Holds the tasks in flight and finished groups that wait for their turn; its `Gate` is closed
  * while no more may be admitted.
  *
  * @see grpo
