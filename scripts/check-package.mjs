@@ -251,13 +251,34 @@ export function packageSteps() {
           join(project, 'package.json'),
           JSON.stringify({ name: 'consumer', private: true, type: 'module' }),
         );
-        const { devDependencies, dependencies } = manifest;
-        const beside = [`rxjs@${dependencies.rxjs}`, `@types/node@${devDependencies['@types/node']}`];
+        const { devDependencies, peerDependencies } = manifest;
+        const beside = [`rxjs@${peerDependencies.rxjs}`, `@types/node@${devDependencies['@types/node']}`];
         await execute('npm', [...INSTALL, tarball(), ...beside], { cwd: project });
         installed();
         return `${readdirSync(join(project, 'node_modules'))
           .filter((name) => !name.startsWith('.'))
           .join(' ')}`;
+      },
+    },
+    {
+      name: "package: uses the project's RxJS, and brings one where there is none",
+      run: async () => {
+        const { dependencies, peerDependencies } = manifest;
+        if ('rxjs' in dependencies) throw new Error('rxjs is a dependency: two copies could meet');
+        const oldest = peerDependencies.rxjs.replace('^', '');
+        for (const [name, rxjs] of [
+          ['with-rxjs', [`rxjs@${oldest}`]],
+          ['without-rxjs', []],
+        ]) {
+          const place = join(folder, name);
+          mkdirSync(place, { recursive: true });
+          writeFileSync(join(place, 'package.json'), JSON.stringify({ name, private: true, type: 'module' }));
+          await execute('npm', [...INSTALL, tarball(), ...rxjs], { cwd: place });
+          const copies = readdirSync(join(place, 'node_modules'), { recursive: true }).filter((path) =>
+            /(^|[/\\])rxjs[/\\]package\.json$/.test(path),
+          );
+          if (copies.length !== 1) throw new Error(`${name}: ${copies.length} copies of rxjs: ${copies.join(', ')}`);
+        }
       },
     },
     {

@@ -128,7 +128,10 @@ export function operatorContract(contract: OperatorContract): readonly ContractC
     {
       title: 'lets a shared source go on when it is left while what lies downstream is full',
       check: () => {
-        const shared = gated(200).source.pipe(map(String), share());
+        const shared = gated(200).source.pipe(
+          map((row) => String(row)),
+          share(),
+        );
         const full = shared.pipe(
           operator(),
           concatMapAhead(() => NEVER, { ahead: 0 }),
