@@ -95,7 +95,7 @@ interface Found {
 const GOOD = 0.5;
 
 /** Sums groups up. All means go over all rollouts that succeeded. @throws CliError where none did */
-export function summarize(groups: readonly Group<TaskRow>[]): Found {
+function summarize(groups: readonly Group<TaskRow>[]): Found {
   const all = groups.flatMap(({ trajectories }) => trajectories);
   if (all.length === 0) {
     throw new CliError('Every rollout failed', { details: groups[0]?.failures[0]?.message ?? 'there was no task' });
