@@ -1,7 +1,8 @@
+import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { pipeline } from 'node:stream/promises';
+import { finished } from 'node:stream/promises';
 import { setTimeout } from 'node:timers/promises';
 import type { Response } from 'undici';
 import { CliError } from '../CliError.js';
@@ -73,15 +74,19 @@ async function save(response: Response, from: number, { target, onProgress, sign
   const length = Number(response.headers.get('content-length') ?? NaN);
   const totalBytes = Number.isNaN(length) ? undefined : from + length;
   let bytes = from;
-  async function* counted(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    for await (const chunk of chunks) {
-      bytes += chunk.length;
-      onProgress(bytes, totalBytes);
-      yield chunk;
-    }
-  }
   const file = createWriteStream(target, from === 0 ? { flags: 'w' } : { flags: 'r+', start: from });
-  await pipeline(response.body! as AsyncIterable<Uint8Array>, counted, file, { signal });
+  // Not by `pipeline`: what has arrived before the connection breaks is to be kept, and a destroyed stream drops it.
+  try {
+    for await (const chunk of response.body! as AsyncIterable<Uint8Array>) {
+      bytes += chunk.length;
+      if (!file.write(chunk)) await once(file, 'drain', { signal });
+      onProgress(bytes, totalBytes);
+      signal.throwIfAborted();
+    }
+  } finally {
+    file.end();
+    await finished(file);
+  }
   if (totalBytes !== undefined && bytes !== totalBytes)
     throw new Error(`the connection ended after ${bytes} of ${totalBytes} bytes`);
 }
