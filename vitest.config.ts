@@ -7,10 +7,12 @@ export const NEEDS_MORE = ['localSdk', 'openaiClient', 'parityTable', 'tokenizer
   (name) => `test/parity/${name}.test.ts`,
 );
 
-/** Tests that look at a clock: they run alone, after the others. */
-export const TIMED = ['deadlines', 'localResponsive', 'lossCycles', 'rlCycles', 'streamsCycles'].map(
-  (name) => `test/loopback/${name}.test.ts`,
-);
+const loopback = (...names: readonly string[]) => names.map((name) => `test/loopback/${name}.test.ts`);
+
+/** Tests that look at a clock: they run after the others, one by one. */
+export const TIMED = loopback('deadlines', 'localResponsive');
+/** Tests that count cycles of a clock, and mostly wait for it: they run after the others, two at a time. */
+export const CYCLES = loopback('lossCycles', 'rlCycles', 'streamsCycles');
 
 export default defineConfig({
   resolve: {
@@ -22,7 +24,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     // What needs Python, a browser, a key or other packages' files has a run of its own: test:parity, test:browser, test:live.
-    exclude: ['test/browser/**', 'test/live/**', ...NEEDS_MORE, ...TIMED, '**/node_modules/**'],
+    exclude: ['test/browser/**', 'test/live/**', ...NEEDS_MORE, ...TIMED, ...CYCLES, '**/node_modules/**'],
     testTimeout: 30_000,
     hookTimeout: 30_000,
     pool: 'forks',

@@ -56,7 +56,10 @@ const checks = [
 ];
 
 /** These look at a clock, so they come last, when nothing runs beside them. */
-const timed = vitest('timed, one by one', ['--config', 'vitest.timed.config.ts']);
+const timed = [
+  vitest('cycles, two by two', ['--config', 'vitest.cycles.config.ts']),
+  vitest('timed, one by one', ['--config', 'vitest.timed.config.ts']),
+];
 
 const asRoot = (...line) => {
   const [program, ...args] = [
@@ -153,6 +156,8 @@ const SAME_EVERYWHERE = [
   // Long training on the embedded service: the threads, kernels and sockets under it have tests of their own that run everywhere.
   'test/unit/local/engineLearning.test.ts',
   'test/loopback/{agent,dpo,rl}*.test.ts',
+  // Commands that serve and train; processes, terminals and downloads have files of their own that run everywhere.
+  'test/loopback/{cliServices,cliGrpo,cliPreferences,cliTrain}.test.ts',
   'test/loopback/{localSlice,lossCycles,order,refusedSend,streamsKill,tracedLoss}.test.ts',
 ];
 
@@ -163,9 +168,21 @@ const onNode = (release) =>
     SAME_EVERYWHERE.flatMap((path) => ['--exclude', path]),
     {
       node: join(nodeBin(release), 'node'),
+      side: true,
       env: { PATH: `${nodeBin(release)}${delimiter}${process.env.PATH}` },
     },
   );
+
+/** Both at once: they wait for sockets and processes more than they compute. What one prints is shown where it fails. */
+const onOtherNodes = {
+  name: `Node ${OTHER_RELEASES.join(' and ')}`,
+  run: async () => {
+    const results = await Promise.allSettled(OTHER_RELEASES.map((release) => onNode(release).run()));
+    const failed = results.flatMap(({ reason }) => (reason === undefined ? [] : [reason.message]));
+    if (failed.length > 0) throw new Error(failed.join('\n\n'));
+    return results.map(({ value }) => /Tests .*/.exec(value ?? '')?.[0] ?? '').join('\n');
+  },
+};
 
 const all = () => [
   command('install', 'npm', ['ci'], { needed: true }),
@@ -173,17 +190,17 @@ const all = () => [
   { name: 'get Python and its SDK', early: true, run: getPython },
   vitest('parity with the Python SDK', ['--config', 'vitest.parity.config.ts']),
   { name: `get Node ${OTHER_RELEASES.join(' and ')}`, early: true, run: getNode },
-  ...OTHER_RELEASES.map(onNode),
+  onOtherNodes,
   npm('API reference', 'docs', { side: true }),
   ...packageSteps().map((step) => ({ ...step, side: true })),
   { name: 'get a browser', early: true, run: getBrowser },
   { name: 'browser', run: browser },
-  timed,
+  ...timed,
 ];
 
 const given = process.argv.slice(2);
 const names = given.filter((argument) => argument !== '--all');
-const steps = given.includes('--all') ? all() : [...checks, timed];
+const steps = given.includes('--all') ? all() : [...checks, ...timed];
 const unknown = names.filter((name) => !steps.some((step) => step.name === name));
 if (unknown.length > 0) {
   throw new RangeError(
