@@ -47,7 +47,7 @@ const rooms = readdirSync(join(root, 'test'), { withFileTypes: true })
 
 const checks = [
   npm('build', 'build', { needed: true }),
-  npm('types', 'typecheck'),
+  npm('types', 'typecheck', { side: true }),
   // Beside the tests, which seldom keep both cores busy.
   npm('lint', 'lint', { side: true }),
   npm('knip', 'knip', { side: true }),
