@@ -47,12 +47,12 @@ const rooms = readdirSync(join(root, 'test'), { withFileTypes: true })
 
 const checks = [
   npm('build', 'build', { needed: true }),
-  npm('types', 'typecheck', { side: true }),
-  // Beside the tests, which seldom keep both cores busy.
-  npm('lint', 'lint', { side: true }),
-  npm('knip', 'knip', { side: true }),
   ...rooms,
   vitest('examples', [EXAMPLES]),
+  // Run beside the tests, which seldom keep both cores busy. Here and not first: a step is waited for in its place.
+  npm('types', 'typecheck', { side: true }),
+  npm('lint', 'lint', { side: true }),
+  npm('knip', 'knip', { side: true }),
 ];
 
 /** These look at a clock, so they come last, when nothing runs beside them. */
