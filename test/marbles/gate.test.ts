@@ -20,6 +20,7 @@ import {
   Subject,
   switchMap,
   tap,
+  share,
 } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { batch } from '../../src/operators/batch.js';
@@ -274,11 +275,23 @@ describe('backpressure', () => {
     }),
   );
 
-  it('goes to the first subscriber of a shared source', () => {
+  it('reaches through repeat', () => {
     const { source, sent } = gated();
     const service = slowService();
     source.pipe(repeat(2), concatMapAhead(service.project, { ahead: 3 })).subscribe();
     expect(sent()).toBe(4);
+  });
+
+  it('goes to the first subscriber of a shared source', () => {
+    const { source, sent } = gated();
+    const shared = source.pipe(share());
+    const service = slowService();
+    const seen: number[] = [];
+    shared.pipe(concatMapAhead(service.project, { ahead: 3 })).subscribe();
+    shared.subscribe((row) => seen.push(row));
+    expect(sent()).toBe(4);
+    service.finish(2);
+    expect([sent(), seen]).toStrictEqual([6, [4, 5]]);
   });
 
   it('lets a source without a gate run as it likes', () => {
