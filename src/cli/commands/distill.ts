@@ -1,5 +1,4 @@
-import { basename } from 'node:path';
-import { count as counted, firstValueFrom, map, type Observable, take, takeUntil } from 'rxjs';
+import { firstValueFrom, map, type Observable, take, takeUntil } from 'rxjs';
 import type { Message } from '../../chat/renderers/Message.js';
 import type { SamplingClient, ServiceClient } from '../../client/index.js';
 import type { RlResumePoint } from '../../rl/resumeRl.js';
@@ -9,6 +8,7 @@ import { note, type Context } from '../context.js';
 import { count } from '../format.js';
 import { loadRenderer } from '../loadRenderer.js';
 import { readPrompts } from '../readPrompts.js';
+import { countRows } from '../train/countRows.js';
 import { followRun, openTrainer, type Outcome, reportRun, resumeCommand } from '../train/followRun.js';
 import { learningRateFor } from '../train/learningRateFor.js';
 import { planFolder, type RunConfig, type RunFolderOptions, type RunPlan, type RunShape } from '../train/runFolder.js';
@@ -95,7 +95,7 @@ async function run(
   const teachers = await openTeachers(service, config.teacher ?? [baseModel]);
   const learningRate = config.learningRate ?? (await learningRateFor(baseModel));
   const prompts = promptsOf(context, config.data);
-  const found = config.steps === undefined ? await countPrompts(context, config.data, prompts) : 0;
+  const found = config.steps === undefined ? await countRows(context, config.data, prompts, 'prompt') : 0;
   const totalSteps = config.steps ?? Math.ceil((found * config.epochs) / batchSize);
   note(
     context,
@@ -156,12 +156,4 @@ function promptsOf(context: Context, file: string): Observable<readonly Message[
       throw new CliError(`${file}, line ${prompt.line ?? 1}: ${prompt.kind === 'bad' ? prompt.reason : 'no prompt'}`);
     }),
   );
-}
-
-async function countPrompts(context: Context, file: string, prompts: Observable<unknown>): Promise<number> {
-  const all = prompts.pipe(counted(), takeUntil(context.interrupted$));
-  const found = await waitFor(context, `reading ${basename(file)}`, firstValueFrom(all, { defaultValue: 0 }));
-  if (found === 0) throw new CliError(`${file} holds no prompts`);
-  note(context, `${basename(file)}: ${count(found, 'prompt')}`);
-  return found;
 }

@@ -1,5 +1,4 @@
-import { basename } from 'node:path';
-import { count as counted, firstValueFrom, take, takeUntil, type Observable } from 'rxjs';
+import { firstValueFrom, take, takeUntil, type Observable } from 'rxjs';
 import type { ServiceClient } from '../../client/index.js';
 import type { RlLoss, RlResumePoint } from '../../rl/index.js';
 import { withService } from '../clients.js';
@@ -9,6 +8,7 @@ import { count } from '../format.js';
 import { calibrate } from '../grpo/calibrate.js';
 import { loadReward, type TaskRow } from '../grpo/loadReward.js';
 import { loadRenderer } from '../loadRenderer.js';
+import { countRows } from '../train/countRows.js';
 import { followRun, openTrainer, reportRun, resumeCommand, type Outcome } from '../train/followRun.js';
 import { learningRateFor } from '../train/learningRateFor.js';
 import { planFolder, type RunConfig, type RunFolderOptions, type RunPlan, type RunShape } from '../train/runFolder.js';
@@ -97,7 +97,7 @@ async function run(
   const learningRate = config.learningRate ?? (await rlLearningRate(baseModel));
   const agent = await loadReward(config.reward!, renderer, samplingOf(config));
   const tasks = await tasksOf(config.data);
-  const found = await countTasks(context, config.data, tasks);
+  const found = await countRows(context, config.data, tasks, 'task');
   const totalSteps = config.steps ?? Math.ceil((found * config.epochs) / groupsPerBatch);
   note(
     context,
@@ -157,7 +157,7 @@ async function calibrated(
   const renderer = await loadRenderer(context, () => sampler.getRenderer(config.renderer), service.events$);
   const agent = await loadReward(config.reward!, renderer, samplingOf(config));
   const tasks = await tasksOf(config.data);
-  const found = await countTasks(context, config.data, tasks);
+  const found = await countRows(context, config.data, tasks, 'task');
   const { group, groupsPerBatch, seed } = config;
   const steps = config.steps ?? Math.ceil((found * config.epochs) / groupsPerBatch);
   await waitFor(
@@ -183,12 +183,4 @@ async function tasksOf(file: string): Promise<Observable<TaskRow>> {
   const { fromCsv, fromJsonl, fromParquet } = await import('../../sources/index.js');
   if (file.endsWith('.csv')) return fromCsv(file);
   return file.endsWith('.parquet') ? fromParquet<TaskRow>(file) : fromJsonl<TaskRow>(file);
-}
-
-async function countTasks(context: Context, file: string, tasks: Observable<TaskRow>): Promise<number> {
-  const all = tasks.pipe(counted(), takeUntil(context.interrupted$));
-  const found = await waitFor(context, `reading ${basename(file)}`, firstValueFrom(all, { defaultValue: 0 }));
-  if (found === 0) throw new CliError(`${file} holds no tasks`);
-  note(context, `${basename(file)}: ${count(found, 'task')}`);
-  return found;
 }

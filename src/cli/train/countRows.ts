@@ -1,0 +1,20 @@
+import { basename } from 'node:path';
+import { count as counted, firstValueFrom, takeUntil, type Observable } from 'rxjs';
+import { CliError } from '../CliError.js';
+import { note, type Context } from '../context.js';
+import { count } from '../format.js';
+import { waitFor } from '../waitFor.js';
+
+/** Reads a file once and says how many rows it has, by what they are called. @throws CliError where it has none */
+export async function countRows(
+  context: Context,
+  file: string,
+  rows: Observable<unknown>,
+  name: string,
+): Promise<number> {
+  const all = rows.pipe(counted(), takeUntil(context.interrupted$));
+  const found = await waitFor(context, `reading ${basename(file)}`, firstValueFrom(all, { defaultValue: 0 }));
+  if (found === 0) throw new CliError(`${file} holds no ${name}s`);
+  note(context, `${basename(file)}: ${count(found, name)}`);
+  return found;
+}
