@@ -4,11 +4,11 @@ import type { Renderer } from '../chat/renderers/Renderer.js';
 import type { SamplingClient } from '../client/SamplingClient.js';
 import type { Sampleable } from '../operators/sampleFrom.js';
 import type { ModelInput } from '../wire/modelInput.js';
-import type { RlTrainer } from './grpo.js';
+import type { RlTrainer } from './learning/grpo.js';
 import { reinforce, type ReinforceOptions } from './reinforce.js';
-import type { RlStep } from './rlStep.js';
-import { singleTurn } from './singleTurn.js';
-import { taught, type TaughtOptions } from './taught.js';
+import type { RlStep } from './learning/rlStep.js';
+import { singleTurn } from './environments/singleTurn.js';
+import { taught, type TaughtOptions } from './environments/taught.js';
 
 export interface DistillOptions<T, S extends Sampleable = SamplingClient>
   extends TaughtOptions<T>, Omit<ReinforceOptions<T, S>, 'advantages' | 'groupReward'> {

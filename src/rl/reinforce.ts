@@ -1,13 +1,13 @@
 import { defer, identity, type Observable, type OperatorFunction } from 'rxjs';
 import type { SamplingClient } from '../client/SamplingClient.js';
 import type { Sampleable } from '../operators/sampleFrom.js';
-import { advantages } from './advantages.js';
-import { type GroupReward, groupRewards } from './groupRewards.js';
-import { grpo, type GrpoOptions, type RlTrainer } from './grpo.js';
-import { LivePolicy } from './LivePolicy.js';
-import type { RlStep } from './rlStep.js';
-import type { Agent, Group } from './rollout.js';
-import { rollouts, type RolloutsOptions } from './rollouts.js';
+import { advantages } from './learning/advantages.js';
+import { type GroupReward, groupRewards } from './rewards/groupRewards.js';
+import { grpo, type GrpoOptions, type RlTrainer } from './learning/grpo.js';
+import { LivePolicy } from './pacing/LivePolicy.js';
+import type { RlStep } from './learning/rlStep.js';
+import type { Agent, Group } from './sampling/rollout.js';
+import { rollouts, type RolloutsOptions } from './sampling/rollouts.js';
 
 export interface ReinforceOptions<T, S extends Sampleable = SamplingClient>
   extends Omit<RolloutsOptions<T, S>, 'policy'>, Omit<GrpoOptions<S>, 'policy' | 'scheduler' | 'resume' | 'onEvent'> {

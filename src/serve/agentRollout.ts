@@ -1,7 +1,7 @@
 import { concatMap, defer, finalize, from, isObservable, map, type ObservableInput, of } from 'rxjs';
 import type { Renderer } from '../chat/renderers/Renderer.js';
 import type { SamplingClient } from '../client/SamplingClient.js';
-import type { Rollout, RolloutHook } from '../rl/rollout.js';
+import type { Rollout, RolloutHook } from '../rl/sampling/rollout.js';
 import { systemUuid } from '../transport/system.js';
 import { GatewayError } from './http/GatewayError.js';
 import type { RecordedSession } from './record/recordSession.js';

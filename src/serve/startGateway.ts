@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Renderer } from '../chat/renderers/Renderer.js';
-import type { Policy } from '../rl/rollout.js';
+import type { Policy } from '../rl/sampling/rollout.js';
 import { ValidationError } from '../wire/tinkerError.js';
 import type { Gateway } from './http/Endpoint.js';
 import { GatewayServer } from './http/GatewayServer.js';

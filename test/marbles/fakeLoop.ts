@@ -1,7 +1,7 @@
 import { map, Observable, timer } from 'rxjs';
 import type { SampleOptions } from '../../src/client/SamplingClient.js';
-import type { RlTrainer } from '../../src/rl/grpo.js';
-import type { Group, Rollout, RolloutHook, Trajectory, Turn } from '../../src/rl/rollout.js';
+import type { RlTrainer } from '../../src/rl/learning/grpo.js';
+import type { Group, Rollout, RolloutHook, Trajectory, Turn } from '../../src/rl/sampling/rollout.js';
 import type { Datum } from '../../src/wire/datum.js';
 import { ModelInput } from '../../src/wire/modelInput.js';
 import type { SampleResponse } from '../../src/wire/sampling.js';

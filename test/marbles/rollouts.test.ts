@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { AuthenticationError } from '../../src/client/errors.js';
-import { decodeState, encodeState } from '../../src/rl/internal/storedState.js';
+import { decodeState, encodeState } from '../../src/rl/log/storedState.js';
 import { type Group, reinforce, type RlResume, type RlStep, rollouts, type RolloutHook } from '../../src/rl/index.js';
 import { alternating, fakeLoop, groupOf, type LoopSampler, PROMPT } from './fakeLoop.js';
 import { firehose } from './contract.js';

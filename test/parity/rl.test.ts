@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { discounted, penalized } from '../../src/rl/internal/klPenalty.js';
-import { environmentMetrics, offPolicyMetrics } from '../../src/rl/internal/rlMetrics.js';
-import { scored } from '../../src/rl/internal/scored.js';
-import { groupData, valuesOf } from '../../src/rl/internal/trajectoryData.js';
+import { discounted, penalized } from '../../src/rl/learning/klPenalty.js';
+import { environmentMetrics, offPolicyMetrics } from '../../src/rl/learning/rlMetrics.js';
+import { scored } from '../../src/rl/learning/scored.js';
+import { groupData, valuesOf } from '../../src/rl/learning/trajectoryData.js';
 import type { ScoredGroup, Trajectory } from '../../src/rl/index.js';
 import { ModelInput } from '../../src/wire/modelInput.js';
 import { TensorData } from '../../src/wire/tensor.js';

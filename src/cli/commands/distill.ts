@@ -1,7 +1,7 @@
 import { firstValueFrom, map, type Observable, take, takeUntil } from 'rxjs';
 import type { Message } from '../../chat/renderers/Message.js';
 import type { SamplingClient, ServiceClient } from '../../client/index.js';
-import type { RlResumePoint } from '../../rl/resumeRl.js';
+import type { RlResumePoint } from '../../rl/log/resumeRl.js';
 import { withService } from '../clients.js';
 import { CliError } from '../CliError.js';
 import { note, type Context } from '../context.js';

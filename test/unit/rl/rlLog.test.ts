@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { firstValueFrom, from, lastValueFrom, toArray } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { scored } from '../../../src/rl/internal/scored.js';
+import { scored } from '../../../src/rl/learning/scored.js';
 import { resumeRl, rlLog, type RlStep } from '../../../src/rl/index.js';
 import { groupOf } from '../../marbles/fakeLoop.js';
 

@@ -1,10 +1,10 @@
 import { lastValueFrom, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { discounted, penalized } from '../../../src/rl/internal/klPenalty.js';
-import { forLoss, groupData, valuesOf } from '../../../src/rl/internal/trajectoryData.js';
-import { environmentMetrics, offPolicyMetrics } from '../../../src/rl/internal/rlMetrics.js';
-import { scored } from '../../../src/rl/internal/scored.js';
-import { wholeSequence } from '../../../src/rl/internal/wholeSequence.js';
+import { discounted, penalized } from '../../../src/rl/learning/klPenalty.js';
+import { forLoss, groupData, valuesOf } from '../../../src/rl/learning/trajectoryData.js';
+import { environmentMetrics, offPolicyMetrics } from '../../../src/rl/learning/rlMetrics.js';
+import { scored } from '../../../src/rl/learning/scored.js';
+import { wholeSequence } from '../../../src/rl/learning/wholeSequence.js';
 import { advantages, type AdvantagesOptions, type Group, type Trajectory, type Turn } from '../../../src/rl/index.js';
 import { TensorData } from '../../../src/wire/tensor.js';
 import { groupOf, turnOf } from '../../marbles/fakeLoop.js';

@@ -1,0 +1,141 @@
+import { concatMap, defer, from, map, type Observable, of, reduce } from 'rxjs';
+import type { ToolSpec } from '../../chat/renderers/Message.js';
+import type { SamplingClient } from '../../client/SamplingClient.js';
+import { conversation, type ConversationOptions, type Reply } from './conversation.js';
+import { answerTo, type CallResult, callTool } from './callTool.js';
+import { jsonSchemaOf } from './jsonSchemaOf.js';
+import type { RolloutContext, RolloutHook } from '../sampling/rollout.js';
+
+/** A validator as [Standard Schema](https://standardschema.dev) describes it: one of Zod, Valibot, ArkType, Effect, … */
+export interface StandardSchema<I = unknown> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => StandardResult<I> | Promise<StandardResult<I>>;
+    /** The schema as JSON Schema, where the library can say it. */
+    readonly jsonSchema?: {
+      readonly input: (options: { readonly target: string }) => Readonly<Record<string, unknown>>;
+    };
+    readonly types?: { readonly input: unknown; readonly output: I } | undefined;
+  };
+}
+
+/** What a validator finds: the value, or what is wrong with it. */
+export type StandardResult<I> =
+  | { readonly value: I; readonly issues?: undefined }
+  | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] };
+
+/** What a tool is told beside its input. */
+export interface ToolContext<T = unknown> extends RolloutContext {
+  readonly task: T;
+}
+
+/** A tool, declared as in the AI SDK. Made by {@link rlTool}, which infers what it takes, or written out. */
+export interface RlTool<I = never, T = unknown> {
+  /** What it does, for the model. */
+  readonly description: string;
+  /** What it takes. */
+  readonly inputSchema: StandardSchema;
+  /** The same as JSON Schema, for the model; needed where `inputSchema` cannot say it. */
+  readonly parameters?: Readonly<Record<string, unknown>>;
+  /** What it does: a text, or anything JSON can write; at once or later. A throw becomes a tool message. */
+  readonly execute: (input: I, context: ToolContext<T>) => unknown;
+}
+
+export interface ToolUseOptions<T> extends Omit<ConversationOptions<T>, 'reply'> {
+  /** The tools by name: one set for all rollouts, or made anew for each, so that a rollout can have a state of its own. */
+  readonly tools: ToolSet<T> | ((task: T, context: RolloutContext) => ToolSet<T>);
+  /** What the model is told before its tools. Default: nothing. */
+  readonly system?: string;
+  /** Calls of a whole conversation: ≥ 1. Default 30. */
+  readonly maxToolCalls?: number;
+  /** Calls that could not be made (no such tool, bad arguments, a throw), one after the other: ≥ 0. Default 2. */
+  readonly maxToolErrors?: number;
+}
+
+/** Tools by name. */
+export type ToolSet<T = unknown> = Readonly<Record<string, RlTool<never, T>>>;
+
+/**
+ * Tasks that the model works on with tools, until it answers without a call or a limit is reached.
+ *
+ * ```ts
+ * const agent = toolUse<Sum>({
+ *   renderer,
+ *   tools: {
+ *     add: rlTool({
+ *       description: 'Adds two numbers.',
+ *       inputSchema: z.object({ a: z.number(), b: z.number() }),
+ *       execute: ({ a, b }) => a + b,
+ *     }),
+ *   },
+ *   start: ({ question }) => [{ role: 'user', content: question }],
+ *   reward: ({ answer }, { sum }) => (answer.text.includes(String(sum)) ? 1 : 0),
+ * });
+ * ```
+ * Calls of one answer are made one after the other. A call that cannot be read, of no such tool, with arguments that do not fit, or
+ * whose `execute` throws, becomes a tool message that says what was wrong; more than `maxToolErrors` of them in a row end the
+ * conversation. Metrics: `tool_calls`, `tool_errors`.
+ */
+export function toolUse<T, S = SamplingClient>(options: ToolUseOptions<T>): RolloutHook<T, S> {
+  const { renderer, tools, system, start, maxToolCalls = 30, maxToolErrors = 2 } = options;
+  if (!(maxToolCalls >= 1)) throw new RangeError(`maxToolCalls must be >= 1, got ${maxToolCalls}`);
+  if (!(maxToolErrors >= 0)) throw new RangeError(`maxToolErrors must be >= 0, got ${maxToolErrors}`);
+  if (typeof tools !== 'function') specsOf(tools);
+  return (task, policy, context) =>
+    defer(() => {
+      const set = typeof tools === 'function' ? tools(task, context) : tools;
+      const declared = renderer.declareTools(specsOf(set), system);
+      let calls = 0;
+      let wrong = 0;
+      const agent = conversation<T, S>({
+        ...options,
+        start: (own) => [...declared, ...start(own)],
+        reply: ({ answer }): Observable<Reply | undefined> => {
+          const { toolCalls, unparsedToolCalls } = answer;
+          if (toolCalls.length + unparsedToolCalls.length === 0) return of(undefined);
+          const unread = unparsedToolCalls.map(({ error }): CallResult => ({
+            message: answerTo(undefined, `Error: the call could not be read: ${error}`),
+            isError: true,
+          }));
+          const room = Math.max(0, maxToolCalls - calls);
+          return from(toolCalls.slice(0, room)).pipe(
+            concatMap((call) => callTool(set, call, { ...contextOf(context), task })),
+            reduce((results: readonly CallResult[], result) => [...results, result], unread),
+            map((results): Reply => {
+              calls += toolCalls.length;
+              for (const { isError } of results) wrong = isError ? wrong + 1 : 0;
+              const metrics = {
+                tool_calls: results.length,
+                tool_errors: results.filter(({ isError }) => isError).length,
+              };
+              if (toolCalls.length > room) return { stop: 'max_tool_calls', metrics };
+              if (wrong > maxToolErrors) return { stop: 'tool_errors', metrics };
+              return { messages: results.map(({ message }) => message), metrics };
+            }),
+          );
+        },
+      });
+      return agent(task, policy, context);
+    });
+}
+
+/** A context is read late: its signal is made when it is first asked for. */
+function contextOf(context: RolloutContext): RolloutContext {
+  return {
+    seed: context.seed,
+    index: context.index,
+    get signal() {
+      return context.signal;
+    },
+  };
+}
+
+/** @throws TypeError for a tool whose arguments cannot be described to the model. */
+function specsOf(tools: ToolSet<never>): ToolSpec[] {
+  return Object.entries(tools).map(([name, tool]) => ({
+    name,
+    description: tool.description,
+    parameters: tool.parameters ?? jsonSchemaOf(name, tool.inputSchema),
+  }));
+}

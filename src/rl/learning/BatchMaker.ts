@@ -1,0 +1,124 @@
+import type { ScoredGroup } from './advantages.js';
+import type { MaskedDatum } from './trajectoryData.js';
+
+/** A group with the datums it gives, and their log probabilities under a reference where these are wanted. */
+export interface PreparedGroup<T> {
+  readonly group: ScoredGroup<T>;
+  readonly data: readonly MaskedDatum[];
+  readonly reference?: readonly Float32Array[];
+  readonly splits: number;
+}
+
+/** What a batch was made of. */
+export interface MadeBatch<T> {
+  /** All groups since the batch before that was trained on, also those that taught nothing. */
+  readonly groups: readonly ScoredGroup<T>[];
+  readonly data: readonly MaskedDatum[];
+  readonly splits: number;
+  /** Of each part, the mean difference to the reference. */
+  readonly kl: readonly number[];
+  /** How many groups it holds that training has not been said to be done with. */
+  readonly unreleased: number;
+  /** The order of the first group after it. */
+  readonly next: number;
+}
+
+export interface BatchMakerOptions {
+  readonly groupsPerBatch: number;
+  readonly minibatches: number;
+  readonly refill: boolean;
+  /** Turns a part into what is trained on, and starts training on it. */
+  readonly train: (part: readonly PreparedGroup<unknown>[]) => {
+    readonly data: readonly MaskedDatum[];
+    readonly kl?: number;
+  };
+  /** Training is done with so many groups, because they teach nothing. */
+  readonly release: (groups: number) => void;
+  readonly skipped: (groups: number) => void;
+}
+
+/** Makes batches of groups, in their order, and starts a part of a batch as soon as its groups are there. */
+export class BatchMaker<T> {
+  readonly #options: BatchMakerOptions;
+  #groups: ScoredGroup<T>[] = [];
+  #part: PreparedGroup<T>[] = [];
+  #data: MaskedDatum[] = [];
+  #kl: number[] = [];
+  #splits = 0;
+  #counted = 0;
+  #parts = 0;
+  #unreleased = 0;
+  #next = 0;
+
+  constructor(options: BatchMakerOptions) {
+    this.#options = options;
+  }
+
+  /** The order of the first group that has not been added. */
+  get next(): number {
+    return this.#next;
+  }
+
+  /** The batch that this group fills, if it does. */
+  add(prepared: PreparedGroup<T>): MadeBatch<T> | undefined {
+    const { groupsPerBatch, minibatches, refill, release } = this.#options;
+    const { group } = prepared;
+    this.#groups.push(group);
+    this.#next = group.order + 1;
+    this.#splits += prepared.splits;
+    if (group.teaches && prepared.data.length > 0) this.#part.push(prepared);
+    else if (refill) {
+      // It takes no place in the batch, so the next task may be taken at once.
+      release(1);
+      return undefined;
+    }
+    this.#counted++;
+    this.#unreleased++;
+    if (this.#counted >= Math.ceil((groupsPerBatch * (this.#parts + 1)) / minibatches)) {
+      this.#parts++;
+      this.#trainPart();
+    }
+    return this.#counted < groupsPerBatch ? undefined : this.#close();
+  }
+
+  /** What is left when no more groups come. */
+  flush(): MadeBatch<T> | undefined {
+    if (this.#counted === 0) return undefined;
+    this.#trainPart();
+    return this.#close();
+  }
+
+  #trainPart(): void {
+    if (this.#part.length === 0) return;
+    const { data, kl } = this.#options.train(this.#part);
+    this.#part = [];
+    for (const each of data) this.#data.push(each);
+    if (kl !== undefined) this.#kl.push(kl);
+  }
+
+  #close(): MadeBatch<T> | undefined {
+    const unreleased = this.#unreleased;
+    this.#counted = 0;
+    this.#parts = 0;
+    this.#unreleased = 0;
+    if (this.#data.length === 0) {
+      // Its groups stay with the next batch, so that they are seen and counted.
+      this.#options.skipped(unreleased);
+      this.#options.release(unreleased);
+      return undefined;
+    }
+    const batch: MadeBatch<T> = {
+      groups: this.#groups,
+      data: this.#data,
+      splits: this.#splits,
+      kl: this.#kl,
+      unreleased,
+      next: this.#groups.at(-1)!.order + 1,
+    };
+    this.#groups = [];
+    this.#data = [];
+    this.#kl = [];
+    this.#splits = 0;
+    return batch;
+  }
+}

@@ -1,0 +1,29 @@
+import type { CustomLossFn, LossHandle } from '../../client/training/customLoss.js';
+import type { TracedLoss } from '../../losses/TracedLoss.js';
+
+/** Bounds of the ratio itself, not of its distance from 1. */
+export interface ClipBounds {
+  /** Default 0.8. */
+  readonly low?: number;
+  /** Default 1.2. */
+  readonly high?: number;
+}
+
+/**
+ * A loss for sampled tokens. All but a custom one use the ratio of the trainer's and the sampler's probabilities.
+ *
+ * - `importance_sampling`: ratio × advantage
+ * - `ppo`, `cispo`, `gspo`: with the ratio clipped, for gspo that of whole sequences
+ * - `dro`: with a quadratic penalty of strength `beta` on the distance
+ * - a function in closed form, a loss recorded by `defineLoss`, or the handle of an uploaded one
+ */
+export type RlLoss =
+  | 'importance_sampling'
+  | 'ppo'
+  | 'cispo'
+  | 'gspo'
+  | { readonly name: 'ppo' | 'cispo' | 'gspo'; readonly clip: ClipBounds }
+  | { readonly name: 'dro'; readonly beta: number }
+  | CustomLossFn
+  | LossHandle
+  | TracedLoss;

@@ -1,0 +1,28 @@
+import type { Step } from '../../operators/step.js';
+import type { ScoredGroup } from './advantages.js';
+import type { Group } from '../sampling/rollout.js';
+
+/** Where a run stands beside its weights: what it takes to continue without losing or doubling a group. */
+export interface RlResume {
+  /** How many optimizer steps are done. */
+  readonly steps: number;
+  /** How many tasks are done with: the order of the next group to be trained on. */
+  readonly next: number;
+  /** Groups sampled and not yet trained on, without their tasks, which are read again. */
+  readonly finished: readonly Omit<Group, 'task'>[];
+}
+
+/** One step of reinforcement learning, as `grpo` emits it. */
+export interface RlStep<T = unknown> extends Step {
+  /**
+   * What the service gave, and the cookbook's metrics by their names: `env/all/reward/total`, `optim/kl_sample_train_v1`, …
+   * @see docs/rl.md
+   */
+  readonly metrics: Readonly<Record<string, number>>;
+  /** Mean reward of all trajectories since the step before, also of groups that taught nothing. */
+  readonly reward: number;
+  /** All groups since the step before, in order, also those that taught nothing. */
+  readonly groups: readonly ScoredGroup<T>[];
+  /** With a checkpoint: where the run stands beside the weights saved in it. */
+  readonly resume?: RlResume;
+}

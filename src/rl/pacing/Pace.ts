@@ -1,0 +1,34 @@
+import { Subject } from 'rxjs';
+import type { Group } from '../sampling/rollout.js';
+
+/** How far sampling may run ahead of training: what `rollouts` asks and `grpo` tells. */
+export class Pace {
+  /** How many groups may be admitted beyond those that training is done with. */
+  limit = Infinity;
+  /** How many groups training is done with, in this run. */
+  done = 0;
+  /** How many tasks there are, once their source has ended. */
+  total: number | undefined;
+  /** Groups that are sampled and not known to be in a checkpoint, by their order. */
+  readonly finished = new Map<number, Group>();
+  readonly #changes = new Subject<void>();
+  readonly changes = this.#changes.asObservable();
+
+  /** Begins a run. */
+  start(limit: number): void {
+    this.limit = limit;
+    this.done = 0;
+    this.total = undefined;
+    this.finished.clear();
+  }
+
+  /** Training is done with so many more groups. */
+  release(groups: number): void {
+    this.done += groups;
+    this.changed();
+  }
+
+  changed(): void {
+    this.#changes.next();
+  }
+}

@@ -1,0 +1,77 @@
+import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { Queue } from '../../client/connection/Queue.js';
+import { currentGate, Gate, withGate } from '../../operators/gate.js';
+import { Downstream } from '../../operators/internal/Downstream.js';
+import { type Heard, listen } from '../../operators/internal/listen.js';
+import type { LivePolicy } from './LivePolicy.js';
+import type { RlListener } from './rlEvent.js';
+
+/**
+ * Lets values through while there is a policy and fewer than the pace's limit are admitted beyond what training is done
+ * with. Values that wait are queued, and its gate is closed while one does. Completes when the last value has been let through.
+ */
+export function admit<T, S>(policy: LivePolicy<S>, report?: RlListener): MonoTypeOperatorFunction<T> {
+  return (source) =>
+    new Observable((subscriber) => {
+      const { pace } = policy;
+      const gate = new Gate(currentGate());
+      const waiting = new Queue<T>();
+      let admitted = 0;
+      let told: string | undefined;
+      let ended = false;
+      let busy = false;
+
+      const mayAdmit = () => policy.current !== undefined && admitted - pace.done < pace.limit;
+
+      const tell = () => {
+        if (ended && waiting.length === 0) return;
+        const reason = policy.current === undefined ? 'policy' : 'training';
+        const key = `${reason} ${admitted} ${pace.done}`;
+        if (key === told) return;
+        told = key;
+        report?.({ type: 'rl-waiting', for: reason, admitted, done: pace.done });
+      };
+
+      const advance = () => {
+        // Training that is done synchronously comes back here from within the loop, which goes on by itself.
+        if (busy) return;
+        busy = true;
+        try {
+          while (waiting.length > 0 && mayAdmit() && downstream.isOpen && !subscriber.closed) {
+            admitted++;
+            if (ended && waiting.length === 1) pace.total = admitted;
+            subscriber.next(waiting.shift());
+          }
+        } finally {
+          busy = false;
+        }
+        if (subscriber.closed) return;
+        if (ended && waiting.length === 0) return subscriber.complete();
+        if (!mayAdmit()) tell();
+        if (waiting.length > 0) downstream.waitIfClosed();
+        // One is read ahead, so that the end of the tasks is known when the last of them is trained on.
+        gate.set(waiting.length === 0);
+      };
+
+      const downstream = new Downstream(subscriber, advance);
+      listen(pace.changes, downstream, { next: advance, complete: () => {} }, undefined);
+      advance();
+      const outer: Heard<T, undefined> = {
+        next: (value) => {
+          waiting.push(value);
+          advance();
+        },
+        complete: () => {
+          ended = true;
+          if (waiting.length === 0) pace.total = admitted;
+          advance();
+        },
+      };
+      withGate(gate, () => listen(source, downstream, outer, undefined));
+      // Behind the source, which must not go on into nothing; who shares it must.
+      subscriber.add(() => {
+        waiting.clear();
+        gate.set(true);
+      });
+    });
+}

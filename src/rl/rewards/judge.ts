@@ -1,0 +1,77 @@
+import { concatMap, defer, map, type Observable, retry } from 'rxjs';
+import type { Renderer } from '../../chat/renderers/Renderer.js';
+import { cancelling } from '../../operators/internal/cancelling.js';
+import type { Sampleable } from '../../operators/sampleFrom.js';
+import type { SamplingParams } from '../../wire/sampling.js';
+import { seedFrom } from '../sampling/seeds.js';
+import { splitShared } from './splitShared.js';
+import type { GroupReward } from './groupRewards.js';
+
+export interface JudgeOptions<T> {
+  /** Who judges: a sampler of any model. */
+  readonly sampler: Sampleable;
+  /** Writes for the judge and reads what it says. */
+  readonly renderer: Renderer;
+  /** Reads the trajectories' tokens. Default: the judge's own tokenizer, right where both models share one. */
+  readonly decode?: (tokens: Int32Array) => string;
+  /** What makes a try good, in words; it may depend on the task. */
+  readonly criteria: string | ((task: T) => string);
+  /** How the judge samples. Default: at most 1024 tokens. */
+  readonly samplingParams?: SamplingParams;
+  /** How often a judgement that cannot be read is asked for again, with another seed: an integer ≥ 0. Default 2. */
+  readonly retries?: number;
+}
+
+/**
+ * A reward for whole groups without a hand-written grader: a judge sees all tries at a task side by side and scores each from 0 to 1.
+ *
+ * ```ts
+ * groupRewards(judge({ sampler, renderer, criteria: 'Polite, short, and in rhyme.' }))
+ * ```
+ * What all tries have in common, the prompt mostly, is shown once. How many groups are judged at once is a matter of {@link groupRewards}.
+ * A judgement that still cannot be read after its retries fails the group.
+ */
+export function judge<T>(options: JudgeOptions<T>): GroupReward<T> {
+  const { sampler, renderer, criteria, samplingParams = { maxTokens: 1024 }, retries = 2 } = options;
+  const { decode = (tokens: Int32Array) => renderer.tokenizer.decode(tokens) } = options;
+  if (!Number.isInteger(retries) || retries < 0)
+    throw new RangeError(`retries must be an integer >= 0, got ${retries}`);
+  return (trajectories, task): Observable<readonly number[]> => {
+    const { shared, parts } = splitShared(trajectories);
+    const wanted = typeof criteria === 'string' ? criteria : criteria(task);
+    const content = question(wanted, decode(shared), parts.map(decode));
+    const prompt = renderer.buildGenerationPrompt([{ role: 'user', content }]);
+    let attempt = 0;
+    return defer(() => {
+      const seed = seedFrom(trajectories[0]!.seed, attempt++);
+      const params = { seed, stop: renderer.getStopSequences(), ...samplingParams };
+      return cancelling(sampler.sample({ prompt, samplingParams: params }));
+    }).pipe(
+      map(({ sequences }) => readScores(renderer.parse(sequences[0]!.tokens).text, parts.length)),
+      retry({ count: retries }),
+      concatMap((scores) => [scores]),
+    );
+  };
+}
+
+function question(criteria: string, shared: string, parts: readonly string[]): string {
+  const tries = parts.map((part, index) => `<try ${index + 1}>\n${part}\n</try ${index + 1}>`).join('\n\n');
+  const last = parts.length;
+  return (
+    `Below are ${last} tries at the same task. Compare them by this: ${criteria}\n\n` +
+    `<task>\n${shared}\n</task>\n\n${tries}\n\n` +
+    `Score each from 0 (worst) to 1 (best); equal tries get equal scores. ` +
+    `End with one line of JSON: {"scores": [score of try 1, …, score of try ${last}]}`
+  );
+}
+
+/** The last list of so many numbers in the text. @throws Error where there is none. */
+function readScores(text: string, count: number): readonly number[] {
+  const lists = [...text.matchAll(/\[([^[\]]*)\]/g)].map(([, inside]) => inside!.split(',').map((part) => part.trim()));
+  const scores = lists
+    .findLast((list) => list.length === count && list.every((part) => /^-?\d*\.?\d+$/.test(part)))
+    ?.map(Number);
+  if (scores === undefined) throw new Error(`the judge gave no list of ${count} scores`);
+  if (scores.some((score) => score < 0 || score > 1)) throw new Error('the judge gave a score outside of 0 to 1');
+  return scores;
+}
