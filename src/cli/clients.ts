@@ -1,7 +1,7 @@
 import type { AdminClient, RestClient, ServiceClient, ServiceClientOptions } from '../client/index.js';
 import { CliError } from './CliError.js';
 import { INTERRUPTED, note, type Context } from './context.js';
-import { waitFor, type Label } from './waitFor.js';
+import { waitFor, type Label } from './terminal/waitFor.js';
 
 const target = ({ baseUrl }: Context) => (baseUrl === undefined ? {} : { baseUrl });
 

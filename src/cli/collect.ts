@@ -2,8 +2,8 @@ import { firstValueFrom, type ObservableInput, take, tap, toArray } from 'rxjs';
 import type { RestClient } from '../client/RestClient.js';
 import { withRest } from './clients.js';
 import type { Context } from './context.js';
-import { count } from './format.js';
-import type { Status } from './statusLine.js';
+import { count } from './output/format.js';
+import type { Status } from './terminal/statusLine.js';
 
 export interface CollectOptions<P, T> {
   /** What is being listed, in the singular. */

@@ -1,10 +1,10 @@
 import type { Observable } from 'rxjs';
 import type { Renderer } from '../chat/renderers/Renderer.js';
 import type { TinkerEvent } from '../client/events.js';
-import { Transfer } from './byteBar.js';
+import { Transfer } from './terminal/byteBar.js';
 import type { Context } from './context.js';
-import type { Status } from './statusLine.js';
-import { waitFor } from './waitFor.js';
+import type { Status } from './terminal/statusLine.js';
+import { waitFor } from './terminal/waitFor.js';
 
 /** Loads a renderer, and shows how its tokenizer's files come from the hub. */
 export async function loadRenderer(

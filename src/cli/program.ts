@@ -12,7 +12,7 @@ import { declareRun } from './groups/run.js';
 import { declareSession } from './groups/session.js';
 import { declareTool } from './groups/tool.js';
 import { declareWork } from './groups/work.js';
-import { styleFor } from './style.js';
+import { styleFor } from './terminal/style.js';
 
 /** The whole tree of commands, with nothing of what they do. */
 export function buildProgram(declaration: Declaration): Command {

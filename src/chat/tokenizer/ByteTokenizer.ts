@@ -1,5 +1,5 @@
-import { ByteSink, decodeUtf8 } from './ByteSink.js';
-import { RECIPE, type Reproducible, type TokenizerRecipe } from './recipe.js';
+import { ByteSink, decodeUtf8 } from './bytePair/ByteSink.js';
+import { RECIPE, type Reproducible, type TokenizerRecipe } from './pool/recipe.js';
 import { encodeSections, specialId, specialSplitter } from './specials.js';
 import type { DecodeOptions, Tokenizer } from './Tokenizer.js';
 

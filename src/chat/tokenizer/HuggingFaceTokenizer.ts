@@ -1,9 +1,15 @@
-import { ByteSink, decodeUtf8 } from './ByteSink.js';
-import { createPlainLibrary, createTextEncoder, EMPTY_MODEL, withAllSteps, type PlainLibrary } from './encodePieces.js';
+import { ByteSink, decodeUtf8 } from './bytePair/ByteSink.js';
+import {
+  createPlainLibrary,
+  createTextEncoder,
+  EMPTY_MODEL,
+  withAllSteps,
+  type PlainLibrary,
+} from './bytePair/encodePieces.js';
 import { createLibrary, type Library } from './library.js';
-import { RECIPE, type Reproducible, type TokenizerRecipe } from './recipe.js';
+import { RECIPE, type Reproducible, type TokenizerRecipe } from './pool/recipe.js';
 import { specialId } from './specials.js';
-import { tokenDecoder, type TokenDecoder } from './tokenDecoder.js';
+import { tokenDecoder, type TokenDecoder } from './bytePair/tokenDecoder.js';
 import type { DecodeOptions, Tokenizer } from './Tokenizer.js';
 import {
   addedTokens,

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { ByteTokenizer } from './ByteTokenizer.js';
 import type { HubOptions } from './hub/HubSettings.js';
-import { inklingTokenizer, isInkling } from './inkling.js';
+import { inklingTokenizer, isInkling } from './tiktoken/inkling.js';
 import { tokenizerFromFolder } from './readFolder.js';
 import type { Tokenizer } from './Tokenizer.js';
 import { tokenizerFromHub } from './tokenizerFromHub.js';

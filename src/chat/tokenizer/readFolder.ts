@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { HuggingFaceTokenizer } from './HuggingFaceTokenizer.js';
-import { kimiTokenizer } from './kimi.js';
+import { kimiTokenizer } from './tiktoken/kimi.js';
 import type { Tokenizer } from './Tokenizer.js';
 import { TokenizerError } from './TokenizerError.js';
 import { parseJsonObject, type TokenizerConfigJson, type TokenizerJson } from './tokenizerFiles.js';

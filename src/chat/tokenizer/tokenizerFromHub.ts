@@ -1,6 +1,6 @@
 import { hubFile } from './hub/hubFile.js';
 import type { HubOptions } from './hub/HubSettings.js';
-import { KIMI_REVISIONS } from './kimi.js';
+import { KIMI_REVISIONS } from './tiktoken/kimi.js';
 import { TOKENIZER_FILES, tokenizerFromPaths } from './readFolder.js';
 import type { Tokenizer } from './Tokenizer.js';
 

@@ -1,11 +1,11 @@
 import { ApiKeyResponse } from '../../wire/admin.js';
-import { askSecret } from '../askSecret.js';
+import { askSecret } from '../terminal/askSecret.js';
 import { CliError } from '../CliError.js';
 import { quiet } from '../clients.js';
 import type { Context } from '../context.js';
 import { explain } from '../explain.js';
 import { newKeyPage } from '../keyPages.js';
-import { waitFor } from '../waitFor.js';
+import { waitFor } from '../terminal/waitFor.js';
 
 /** Asks for a key, has the service check it, and stores it where the Python SDK finds it too. */
 export default async function authLogin(context: Context): Promise<void> {

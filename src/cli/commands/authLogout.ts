@@ -3,7 +3,7 @@ import { quiet } from '../clients.js';
 import type { Context } from '../context.js';
 import { explain } from '../explain.js';
 import { keyPage } from '../keyPages.js';
-import { waitFor } from '../waitFor.js';
+import { waitFor } from '../terminal/waitFor.js';
 
 /** Removes the stored key; one that a program made is deleted on the service too, one that was pasted stays good. */
 export default async function authLogout(context: Context): Promise<void> {

@@ -1,8 +1,8 @@
 import { CliError } from '../CliError.js';
 import { openService } from '../clients.js';
 import type { Context } from '../context.js';
-import { printJson } from '../print.js';
-import { waitFor } from '../waitFor.js';
+import { printJson } from '../output/print.js';
+import { waitFor } from '../terminal/waitFor.js';
 
 export default async function authStatus(context: Context): Promise<void> {
   const { resolveCredential } = await import('../../transport/auth.js');

@@ -1,7 +1,7 @@
 import { withAdmin, withRest } from '../clients.js';
 import type { Context } from '../context.js';
-import { orMissing } from '../format.js';
-import { printProperties } from '../print.js';
+import { orMissing } from '../output/format.js';
+import { printProperties } from '../output/print.js';
 
 export default async function authWhoami(context: Context): Promise<void> {
   const { email, user, organization } = await identity(context);

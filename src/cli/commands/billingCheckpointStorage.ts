@@ -1,9 +1,9 @@
 import { CheckpointStorageUsageResponse } from '../../wire/admin.js';
 import { withAdmin } from '../clients.js';
 import type { Context } from '../context.js';
-import { cellText, columnsOf, writeCsv, type Row } from '../csv.js';
-import { storageJson } from '../jsonForm.js';
-import { printTable } from '../print.js';
+import { cellText, columnsOf, writeCsv, type Row } from '../output/csv.js';
+import { storageJson } from '../output/jsonForm.js';
+import { printTable } from '../output/print.js';
 
 export default async function billingCheckpointStorage(
   context: Context,

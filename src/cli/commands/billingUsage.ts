@@ -1,9 +1,9 @@
 import { BillingUsageResponse } from '../../wire/admin.js';
 import { withAdmin } from '../clients.js';
 import type { Context } from '../context.js';
-import { cellText, columnsOf, writeCsv, type Row } from '../csv.js';
-import { usageJson } from '../jsonForm.js';
-import { printTable } from '../print.js';
+import { cellText, columnsOf, writeCsv, type Row } from '../output/csv.js';
+import { usageJson } from '../output/jsonForm.js';
+import { printTable } from '../output/print.js';
 
 export interface BillingUsageCommandOptions {
   readonly csv?: string;

@@ -3,16 +3,16 @@ import { merge, Subject } from 'rxjs';
 import type { Message } from '../../chat/renderers/Message.js';
 import type { Renderer } from '../../chat/renderers/Renderer.js';
 import type { SamplingClient, ServiceClient } from '../../client/index.js';
-import { ask } from '../ask.js';
+import { ask } from '../terminal/ask.js';
 import { CliError } from '../CliError.js';
 import { withService } from '../clients.js';
 import { INTERRUPTED, note, type Context } from '../context.js';
 import { explain } from '../explain.js';
-import { count } from '../format.js';
-import { openSampler } from '../openSampler.js';
-import { styleFor } from '../style.js';
+import { count } from '../output/format.js';
+import { openSampler } from '../sample/openSampler.js';
+import { styleFor } from '../terminal/style.js';
 import { safeText } from '../../sinks/internal/textWidth.js';
-import { waitFor } from '../waitFor.js';
+import { waitFor } from '../terminal/waitFor.js';
 
 export interface ChatOptions {
   readonly model: string;

@@ -4,11 +4,11 @@ import type { Checkpoint } from '../../wire/rest.js';
 import { checkpointPath } from '../checkpointPaths.js';
 import { CliError } from '../CliError.js';
 import { withRest } from '../clients.js';
-import { confirm } from '../confirm.js';
+import { confirm } from '../terminal/confirm.js';
 import type { Context } from '../context.js';
 import { explain } from '../explain.js';
-import { size, when } from '../format.js';
-import { printJson } from '../print.js';
+import { size, when } from '../output/format.js';
+import { printJson } from '../output/print.js';
 
 export interface DeleteOptions {
   readonly runId?: string;

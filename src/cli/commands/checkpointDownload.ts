@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { CliError } from '../CliError.js';
 import type { Context } from '../context.js';
 import { downloadable, downloadCheckpoint } from '../download/downloadCheckpoint.js';
-import { size } from '../format.js';
-import { printProperties } from '../print.js';
+import { size } from '../output/format.js';
+import { printProperties } from '../output/print.js';
 
 export default async function checkpointDownload(
   context: Context,

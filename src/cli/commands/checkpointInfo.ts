@@ -1,9 +1,9 @@
 import { checkpointPath, findCheckpoint } from '../checkpointPaths.js';
 import { withRest } from '../clients.js';
 import type { Context } from '../context.js';
-import { loraStatus, size, when, yesNo } from '../format.js';
-import { checkpointJson } from '../jsonForm.js';
-import { printProperties } from '../print.js';
+import { loraStatus, size, when, yesNo } from '../output/format.js';
+import { checkpointJson } from '../output/jsonForm.js';
+import { printProperties } from '../output/print.js';
 
 export default async function checkpointInfo(context: Context, _: object, path: string): Promise<void> {
   const { trainingRunId } = checkpointPath(path);

@@ -2,9 +2,9 @@ import type { Checkpoint } from '../../wire/rest.js';
 import { withRest } from '../clients.js';
 import { collect, listTitle, type Collected } from '../collect.js';
 import type { Context } from '../context.js';
-import { size, when, yesNo } from '../format.js';
-import { checkpointJson } from '../jsonForm.js';
-import { printTable } from '../print.js';
+import { size, when, yesNo } from '../output/format.js';
+import { checkpointJson } from '../output/jsonForm.js';
+import { printTable } from '../output/print.js';
 
 export default async function checkpointList(
   context: Context,

@@ -3,19 +3,19 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import type { WeightsInfoResponse } from '../../wire/weights.js';
-import { byteBar, type ByteBar } from '../byteBar.js';
+import { byteBar, type ByteBar } from '../terminal/byteBar.js';
 import { CliError } from '../CliError.js';
 import { withRest } from '../clients.js';
 import type { Context } from '../context.js';
 import { downloadable, downloadCheckpoint } from '../download/downloadCheckpoint.js';
-import { yesNo } from '../format.js';
+import { yesNo } from '../output/format.js';
 import { HubRepository, type HubFile } from '../hub/HubRepository.js';
 import { hubEndpoint, hubToken } from '../hub/hubToken.js';
 import { matchesGlob } from '../hub/matchesGlob.js';
 import { modelCard } from '../hub/modelCard.js';
 import { withHttp } from '../http.js';
-import { printProperties } from '../print.js';
-import { waitFor } from '../waitFor.js';
+import { printProperties } from '../output/print.js';
+import { waitFor } from '../terminal/waitFor.js';
 
 export interface PushHfOptions {
   readonly repo?: string;

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { firstValueFrom } from 'rxjs';
 import { CliError } from '../CliError.js';
 import { note, type Context } from '../context.js';
-import { printJson } from '../print.js';
+import { printJson } from '../output/print.js';
 
 export interface DashboardCommandOptions {
   readonly log: readonly string[];

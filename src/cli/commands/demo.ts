@@ -5,13 +5,13 @@ import { firstValueFrom, lastValueFrom, of, ReplaySubject, takeUntil, tap } from
 import type { Renderer } from '../../chat/renderers/Renderer.js';
 import type { SamplingClient, ServiceClient } from '../../client/index.js';
 import type { Dashboard } from '../../dashboard/index.js';
-import { ask, textOf } from '../ask.js';
+import { ask, textOf } from '../terminal/ask.js';
 import { DEMO_NEXT } from '../demoText.js';
 import { INTERRUPTED, note, type Context } from '../context.js';
 import { openService } from '../clients.js';
-import { shellWord } from '../format.js';
-import { sparkline } from '../sparkline.js';
-import { styleFor } from '../style.js';
+import { shellWord } from '../output/format.js';
+import { sparkline } from '../terminal/sparkline.js';
+import { styleFor } from '../terminal/style.js';
 
 export interface DemoOptions {
   readonly steps: number;

@@ -5,14 +5,14 @@ import type { RlResumePoint } from '../../rl/log/resumeRl.js';
 import { withService } from '../clients.js';
 import { CliError } from '../CliError.js';
 import { note, type Context } from '../context.js';
-import { count } from '../format.js';
+import { count } from '../output/format.js';
 import { loadRenderer } from '../loadRenderer.js';
-import { readPrompts } from '../readPrompts.js';
+import { readPrompts } from '../sample/readPrompts.js';
 import { countRows } from '../train/countRows.js';
 import { followRun, openTrainer, type Outcome, reportRun, resumeCommand } from '../train/followRun.js';
 import { learningRateFor } from '../train/learningRateFor.js';
 import { planFolder, type RunConfig, type RunFolderOptions, type RunPlan, type RunShape } from '../train/runFolder.js';
-import { waitFor } from '../waitFor.js';
+import { waitFor } from '../terminal/waitFor.js';
 
 interface DistillConfig extends RunConfig {
   /** Base models or paths of weights to sample from; their words count alike. */

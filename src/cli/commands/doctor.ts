@@ -3,10 +3,10 @@ import type { Finding } from '../doctor/Check.js';
 import { checkMachine } from '../doctor/checkMachine.js';
 import { checkAccess, checkAddress } from '../doctor/checkService.js';
 import { withHttp } from '../http.js';
-import { printJson } from '../print.js';
-import { styleFor } from '../style.js';
+import { printJson } from '../output/print.js';
+import { styleFor } from '../terminal/style.js';
 import { oneLine, padEnd, wrap } from '../../sinks/internal/textWidth.js';
-import { waitFor } from '../waitFor.js';
+import { waitFor } from '../terminal/waitFor.js';
 
 const INDENT = 12;
 const NARROWEST = 20;

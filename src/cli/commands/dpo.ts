@@ -10,11 +10,11 @@ import type { ResumePoint } from '../../sources/resumeFrom.js';
 import { withService } from '../clients.js';
 import { CliError } from '../CliError.js';
 import { note, type Context } from '../context.js';
-import { count } from '../format.js';
+import { count } from '../output/format.js';
 import { loadRenderer } from '../loadRenderer.js';
 import { followRun, openTrainer, type Outcome, reportRun, resumeCommand } from '../train/followRun.js';
 import { planFolder, type RunConfig, type RunFolderOptions, type RunPlan, type RunShape } from '../train/runFolder.js';
-import { waitFor } from '../waitFor.js';
+import { waitFor } from '../terminal/waitFor.js';
 
 interface DpoConfig extends RunConfig {
   readonly loss: 'dpo' | 'ipo' | 'simpo' | 'orpo';

@@ -4,7 +4,7 @@ import type { RlLoss, RlResumePoint } from '../../rl/index.js';
 import { withService } from '../clients.js';
 import { CliError } from '../CliError.js';
 import { note, type Context } from '../context.js';
-import { count } from '../format.js';
+import { count } from '../output/format.js';
 import { calibrate } from '../grpo/calibrate.js';
 import { loadReward, type TaskRow } from '../grpo/loadReward.js';
 import { loadRenderer } from '../loadRenderer.js';
@@ -12,7 +12,7 @@ import { countRows } from '../train/countRows.js';
 import { followRun, openTrainer, reportRun, resumeCommand, type Outcome } from '../train/followRun.js';
 import { learningRateFor } from '../train/learningRateFor.js';
 import { planFolder, type RunConfig, type RunFolderOptions, type RunPlan, type RunShape } from '../train/runFolder.js';
-import { waitFor } from '../waitFor.js';
+import { waitFor } from '../terminal/waitFor.js';
 
 interface GrpoConfig extends RunConfig {
   /** The module that grades answers. */

@@ -1,9 +1,9 @@
 import { firstValueFrom } from 'rxjs';
 import type { Context } from '../context.js';
 import { note } from '../context.js';
-import { shellWord } from '../format.js';
-import { printJson } from '../print.js';
-import { styleFor } from '../style.js';
+import { shellWord } from '../output/format.js';
+import { printJson } from '../output/print.js';
+import { styleFor } from '../terminal/style.js';
 
 export interface LocalOptions {
   readonly port: number;

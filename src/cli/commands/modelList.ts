@@ -1,10 +1,10 @@
 import { CliError } from '../CliError.js';
 import { openService } from '../clients.js';
 import type { Context } from '../context.js';
-import { orMissing, yesNo } from '../format.js';
-import { modelJson } from '../jsonForm.js';
-import { printTable } from '../print.js';
-import { waitFor } from '../waitFor.js';
+import { orMissing, yesNo } from '../output/format.js';
+import { modelJson } from '../output/jsonForm.js';
+import { printTable } from '../output/print.js';
+import { waitFor } from '../terminal/waitFor.js';
 
 export default async function modelList(context: Context, _: object, substring?: string): Promise<void> {
   const service = await openService(context);

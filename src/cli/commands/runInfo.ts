@@ -1,9 +1,9 @@
 import type { Checkpoint } from '../../wire/rest.js';
 import { withRest } from '../clients.js';
 import type { Context } from '../context.js';
-import { loraStatus, when } from '../format.js';
-import { runJson } from '../jsonForm.js';
-import { printProperties } from '../print.js';
+import { loraStatus, when } from '../output/format.js';
+import { runJson } from '../output/jsonForm.js';
+import { printProperties } from '../output/print.js';
 
 export default async function runInfo(context: Context, _: object, runId: string): Promise<void> {
   const run = await withRest(context, 'asking for the run', (rest) => rest.getTrainingRun(runId));

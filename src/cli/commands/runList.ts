@@ -1,9 +1,9 @@
 import { CliError } from '../CliError.js';
 import { collect, listTitle } from '../collect.js';
 import type { Context } from '../context.js';
-import { runJson } from '../jsonForm.js';
-import { printTable } from '../print.js';
-import { DEFAULT_RUN_COLUMNS, RUN_COLUMNS } from '../runColumns.js';
+import { runJson } from '../output/jsonForm.js';
+import { printTable } from '../output/print.js';
+import { DEFAULT_RUN_COLUMNS, RUN_COLUMNS } from '../output/runColumns.js';
 
 export default async function runList(
   context: Context,

@@ -6,18 +6,18 @@ import type { Tokenizer } from '../../chat/tokenizer/Tokenizer.js';
 import type { SampleOptions } from '../../client/index.js';
 import { ModelInput } from '../../wire/modelInput.js';
 import type { SampleResponse } from '../../wire/sampling.js';
-import { openSampler } from '../openSampler.js';
+import { openSampler } from '../sample/openSampler.js';
 import { INTERRUPTED, note, type Context } from '../context.js';
 import { CliError } from '../CliError.js';
 import { withService } from '../clients.js';
 import { explain } from '../explain.js';
-import { count } from '../format.js';
-import { readPrompts, type Prompt } from '../readPrompts.js';
-import { openSampleOutput, type SampleLine } from '../sampleOutput.js';
-import { SampleTally } from '../SampleTally.js';
-import { styleFor } from '../style.js';
+import { count } from '../output/format.js';
+import { readPrompts, type Prompt } from '../sample/readPrompts.js';
+import { openSampleOutput, type SampleLine } from '../sample/sampleOutput.js';
+import { SampleTally } from '../sample/SampleTally.js';
+import { styleFor } from '../terminal/style.js';
 import { safeText } from '../../sinks/internal/textWidth.js';
-import { waitFor } from '../waitFor.js';
+import { waitFor } from '../terminal/waitFor.js';
 
 export interface SampleCommandOptions {
   readonly model: string;

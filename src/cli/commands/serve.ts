@@ -2,9 +2,9 @@ import { firstValueFrom } from 'rxjs';
 import { CliError } from '../CliError.js';
 import { withService } from '../clients.js';
 import { note, type Context } from '../context.js';
-import { openSampler } from '../openSampler.js';
-import { printJson } from '../print.js';
-import { styleFor } from '../style.js';
+import { openSampler } from '../sample/openSampler.js';
+import { printJson } from '../output/print.js';
+import { styleFor } from '../terminal/style.js';
 
 export interface ServeCommandOptions {
   readonly model: string;

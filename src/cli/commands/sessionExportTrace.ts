@@ -1,12 +1,12 @@
 import { mkdir, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { byteBar } from '../byteBar.js';
+import { byteBar } from '../terminal/byteBar.js';
 import { withRest } from '../clients.js';
 import { note, type Context } from '../context.js';
 import { fetchFile } from '../download/fetchFile.js';
-import { size } from '../format.js';
+import { size } from '../output/format.js';
 import { withHttp } from '../http.js';
-import { printJson, printProperties } from '../print.js';
+import { printJson, printProperties } from '../output/print.js';
 
 export default async function sessionExportTrace(
   context: Context,

@@ -1,7 +1,7 @@
 import { withRest } from '../clients.js';
 import type { Context } from '../context.js';
-import { sessionJson } from '../jsonForm.js';
-import { printProperties } from '../print.js';
+import { sessionJson } from '../output/jsonForm.js';
+import { printProperties } from '../output/print.js';
 
 export default async function sessionInfo(context: Context, _: object, sessionId: string): Promise<void> {
   const session = await withRest(context, 'asking for the session', (rest) => rest.getSession(sessionId));

@@ -1,6 +1,6 @@
 import { collect, listTitle } from '../collect.js';
 import type { Context } from '../context.js';
-import { printTable } from '../print.js';
+import { printTable } from '../output/print.js';
 
 export default async function sessionList(context: Context, { limit }: { readonly limit: number }): Promise<void> {
   const found = await collect(context, {

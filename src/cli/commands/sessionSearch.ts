@@ -4,9 +4,9 @@ import type { SessionSearchCursor, SessionSearchResponse, SessionSummary } from 
 import { withRest } from '../clients.js';
 import { listTitle } from '../collect.js';
 import type { Context } from '../context.js';
-import { when } from '../format.js';
-import { summaryJson } from '../jsonForm.js';
-import { printTable } from '../print.js';
+import { when } from '../output/format.js';
+import { summaryJson } from '../output/jsonForm.js';
+import { printTable } from '../output/print.js';
 
 export interface SessionSearchOptions {
   readonly id?: string;

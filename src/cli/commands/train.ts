@@ -5,7 +5,7 @@ import type { ResumePoint } from '../../sources/resumeFrom.js';
 import type { SourceEvent } from '../../sources/index.js';
 import { withService } from '../clients.js';
 import { note, type Context } from '../context.js';
-import { count } from '../format.js';
+import { count } from '../output/format.js';
 import { loadRenderer } from '../loadRenderer.js';
 import { followRun, openTrainer, type Outcome, reportRun, resumeCommand } from '../train/followRun.js';
 import { learningRateFor } from '../train/learningRateFor.js';
@@ -13,7 +13,7 @@ import { countExamples, readValidation } from '../train/readExamples.js';
 import { RowReport } from '../train/RowReport.js';
 import { planRun, type TrainCommandOptions, type TrainConfig, type TrainPlan } from '../train/TrainConfig.js';
 import { trainingSteps } from '../train/trainingSteps.js';
-import { waitFor } from '../waitFor.js';
+import { waitFor } from '../terminal/waitFor.js';
 
 interface Validated extends Outcome {
   /** The last validation loss. */

@@ -3,8 +3,8 @@ import type { Http } from '../http.js';
 import type { Context } from '../context.js';
 import { explain } from '../explain.js';
 import { openService } from '../clients.js';
-import { count } from '../format.js';
-import { waitFor } from '../waitFor.js';
+import { count } from '../output/format.js';
+import { waitFor } from '../terminal/waitFor.js';
 import { ok, warning, wrong, type Finding } from './Check.js';
 import { illnessOf, isLocal, unreachable } from './illness.js';
 

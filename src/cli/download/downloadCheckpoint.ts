@@ -3,7 +3,7 @@ import { CliError } from '../CliError.js';
 import { openService } from '../clients.js';
 import { INTERRUPTED, note, type Context } from '../context.js';
 import { explain } from '../explain.js';
-import { waitFor } from '../waitFor.js';
+import { waitFor } from '../terminal/waitFor.js';
 import { fetchCheckpoint } from './fetchCheckpoint.js';
 
 const EXPORT_TTL_SECONDS = 3600;

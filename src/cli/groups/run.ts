@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { integer, lazily, type Declaration } from '../declare.js';
-import { RUN_COLUMNS } from '../runColumns.js';
+import { RUN_COLUMNS } from '../output/runColumns.js';
 
 /** `run`. */
 export function declareRun(program: Command, declaration: Declaration): void {

@@ -3,7 +3,7 @@ import type { SamplingClient } from '../../client/index.js';
 import type { Agent, Group } from '../../rl/index.js';
 import { CliError } from '../CliError.js';
 import type { Context } from '../context.js';
-import { printProperties } from '../print.js';
+import { printProperties } from '../output/print.js';
 import type { TaskRow } from './loadReward.js';
 
 export interface CalibrateOptions {

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { SourceEvent } from '../../sources/index.js';
-import { count } from '../format.js';
+import { count } from '../output/format.js';
 
 /** How many fields that nothing reads are named; the others are counted. */
 const NAMED = 8;

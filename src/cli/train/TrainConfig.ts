@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import type { TrainOn } from '../../chat/renderers/Renderer.js';
 import { CliError } from '../CliError.js';
-import { shellWord } from '../format.js';
+import { shellWord } from '../output/format.js';
 
 /** What decides a run; kept as `config.json` in its folder, so that it can be gone on with. */
 export interface TrainConfig {

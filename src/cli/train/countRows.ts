@@ -2,8 +2,8 @@ import { basename } from 'node:path';
 import { count as counted, firstValueFrom, takeUntil, type Observable } from 'rxjs';
 import { CliError } from '../CliError.js';
 import { note, type Context } from '../context.js';
-import { count } from '../format.js';
-import { waitFor } from '../waitFor.js';
+import { count } from '../output/format.js';
+import { waitFor } from '../terminal/waitFor.js';
 
 /** Reads a file once and says how many rows it has, by what they are called. @throws CliError where it has none */
 export async function countRows(

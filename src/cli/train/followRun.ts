@@ -15,8 +15,8 @@ import type { Checkpoint } from '../../operators/trainingBatch.js';
 import type { ResumePoint } from '../../sources/resumeFrom.js';
 import type { SourceEvent } from '../../sources/index.js';
 import { INTERRUPTED, note, type Context } from '../context.js';
-import { shellWord } from '../format.js';
-import { printProperties } from '../print.js';
+import { shellWord } from '../output/format.js';
+import { printProperties } from '../output/print.js';
 import type { RunPlan } from './runFolder.js';
 
 /** What a run came to. */

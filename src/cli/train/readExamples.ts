@@ -3,13 +3,13 @@ import { lastValueFrom, type Observable, takeUntil, tap, toArray } from 'rxjs';
 import type { Renderer } from '../../chat/renderers/Renderer.js';
 import type { SourceEvent } from '../../sources/index.js';
 import type { Datum } from '../../wire/datum.js';
-import { Transfer } from '../byteBar.js';
+import { Transfer } from '../terminal/byteBar.js';
 import type { Context } from '../context.js';
 import { note } from '../context.js';
 import { CliError } from '../CliError.js';
-import { count } from '../format.js';
-import type { Status } from '../statusLine.js';
-import { waitFor } from '../waitFor.js';
+import { count } from '../output/format.js';
+import type { Status } from '../terminal/statusLine.js';
+import { waitFor } from '../terminal/waitFor.js';
 import { datumOptions, type TrainConfig } from './TrainConfig.js';
 import { RowReport } from './RowReport.js';
 

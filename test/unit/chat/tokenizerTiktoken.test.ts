@@ -7,7 +7,7 @@ import {
   TokenizerError,
   type Tokenizer,
 } from '../../../src/chat/tokenizer/index.js';
-import { rankedTokens, readRankFile } from '../../../src/chat/tokenizer/rankFile.js';
+import { rankedTokens, readRankFile } from '../../../src/chat/tokenizer/tiktoken/rankFile.js';
 
 /** A small rank file with Kimi's pattern, and what Python's tiktoken makes of it; written by test/parity/tokenizer_golden.py. */
 const RECORDED = new URL('../../parity/recorded/tokenizers/small/', import.meta.url).pathname;

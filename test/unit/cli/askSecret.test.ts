@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
-import { askSecret } from '../../../src/cli/askSecret.js';
+import { askSecret } from '../../../src/cli/terminal/askSecret.js';
 import type { Context } from '../../../src/cli/context.js';
 
 /** A terminal that writes down, in order, when it stops showing what is typed and what it is told to show. */

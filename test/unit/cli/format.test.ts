@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { asCalled } from '../../../src/cli/asCalled.js';
-import { columnsOf, toCsv } from '../../../src/cli/csv.js';
+import { columnsOf, toCsv } from '../../../src/cli/output/csv.js';
 import { CliError } from '../../../src/cli/CliError.js';
 import { explain } from '../../../src/cli/explain.js';
-import { count, shellWord, size, when } from '../../../src/cli/format.js';
-import { sparkline } from '../../../src/cli/sparkline.js';
+import { count, shellWord, size, when } from '../../../src/cli/output/format.js';
+import { sparkline } from '../../../src/cli/terminal/sparkline.js';
 import { APIConnectionError, NotFoundError, ValidationError } from 'tinker-rx';
 
 it.each([

@@ -1,6 +1,6 @@
 import { firstValueFrom, toArray } from 'rxjs';
 import { expect, it } from 'vitest';
-import { readPrompts, type PromptOptions } from '../../../src/cli/readPrompts.js';
+import { readPrompts, type PromptOptions } from '../../../src/cli/sample/readPrompts.js';
 import { contextOf } from './terminal.js';
 
 const read = (input: string, options: Partial<PromptOptions> = {}) =>

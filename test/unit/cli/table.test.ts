@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { styleFor } from '../../../src/cli/style.js';
-import { renderProperties, renderTable } from '../../../src/cli/table.js';
+import { styleFor } from '../../../src/cli/terminal/style.js';
+import { renderProperties, renderTable } from '../../../src/cli/output/table.js';
 import { oneLine, textWidth, wrap } from '../../../src/sinks/internal/textWidth.js';
 
 const plain = styleFor({ write: () => {} });

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { note, type Context } from './context.js';
+import { note, type Context } from '../context.js';
 import { count } from './format.js';
 
 export type Row = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import { CHARACTER_OF_BYTE } from './byteAlphabet.js';
 import { NumberHeap } from './NumberHeap.js';
 import { PairTable } from './PairTable.js';
-import type { TokenizerJson } from './tokenizerFiles.js';
+import type { TokenizerJson } from '../tokenizerFiles.js';
 
 type Merge = string | readonly [string, string];
 

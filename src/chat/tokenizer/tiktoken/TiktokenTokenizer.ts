@@ -1,9 +1,9 @@
-import { ByteSink, decodeUtf8 } from './ByteSink.js';
+import { ByteSink, decodeUtf8 } from '../bytePair/ByteSink.js';
 import { rankedTokens } from './rankFile.js';
-import { RECIPE, type Reproducible, type TokenizerRecipe } from './recipe.js';
-import { encodeSections, specialId, specialSplitter, type Section } from './specials.js';
+import { RECIPE, type Reproducible, type TokenizerRecipe } from '../pool/recipe.js';
+import { encodeSections, specialId, specialSplitter, type Section } from '../specials.js';
 import type { TiktokenEngine } from './tiktokenEngine.js';
-import type { DecodeOptions, Tokenizer } from './Tokenizer.js';
+import type { DecodeOptions, Tokenizer } from '../Tokenizer.js';
 
 /** What makes a tiktoken encoding: plain data. */
 export interface TiktokenFields {

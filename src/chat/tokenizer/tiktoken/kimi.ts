@@ -1,7 +1,7 @@
 import { rankedTokens, readRankFile } from './rankFile.js';
 import { loadEngine } from './tiktokenEngine.js';
 import { TiktokenTokenizer } from './TiktokenTokenizer.js';
-import { chatTemplateOf, tokenName, type TokenizerConfigJson } from './tokenizerFiles.js';
+import { chatTemplateOf, tokenName, type TokenizerConfigJson } from '../tokenizerFiles.js';
 
 /** Revisions the service's SDK pins: the repositories change their tokenizers without a new name. */
 export const KIMI_REVISIONS: Readonly<Record<string, string>> = {

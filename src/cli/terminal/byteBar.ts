@@ -1,6 +1,6 @@
-import { clock, type Fact } from '../sinks/internal/progressLine.js';
-import type { Context } from './context.js';
-import { size } from './format.js';
+import { clock, type Fact } from '../../sinks/internal/progressLine.js';
+import type { Context } from '../context.js';
+import { size } from '../output/format.js';
 import { StatusLine, type Status } from './statusLine.js';
 
 /** How far a transfer is: a line of a terminal that stays there at the end, or a line of text now and then. */

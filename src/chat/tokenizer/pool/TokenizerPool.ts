@@ -6,8 +6,8 @@ import { from, lastValueFrom, Observable, toArray, type Subscriber } from 'rxjs'
 import type { EncodeAnswer, EncodeRequest } from './encodeWorker.js';
 import { encodeWith } from './encodeWith.js';
 import { recipeOf, type TokenizerRecipe } from './recipe.js';
-import type { Tokenizer } from './Tokenizer.js';
-import { TokenizerError } from './TokenizerError.js';
+import type { Tokenizer } from '../Tokenizer.js';
+import { TokenizerError } from '../TokenizerError.js';
 
 export interface TokenizerPoolOptions {
   /** Number of threads, at least 1. Default: one less than the machine has cores. */

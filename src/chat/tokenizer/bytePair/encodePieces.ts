@@ -1,8 +1,8 @@
 import { BYTE_OF_CHARACTER } from './byteAlphabet.js';
 import { BytePairEncoder } from './BytePairEncoder.js';
-import { createLibrary, splitPattern, type Library } from './library.js';
+import { createLibrary, splitPattern, type Library } from '../library.js';
 import { PieceCache, type PieceTokens } from './PieceCache.js';
-import type { StepJson, TokenizerJson } from './tokenizerFiles.js';
+import type { StepJson, TokenizerJson } from '../tokenizerFiles.js';
 
 /** A model with nothing in it, for instances of which only the other steps are wanted. */
 export const EMPTY_MODEL = { type: 'BPE', vocab: {}, merges: [] };

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { JsonlFile } from '../sinks/internal/jsonlFile.js';
-import { CliError } from './CliError.js';
-import { shellWord } from './format.js';
+import { JsonlFile } from '../../sinks/internal/jsonlFile.js';
+import { CliError } from '../CliError.js';
+import { shellWord } from '../output/format.js';
 
 /** One prompt's samples as they are written. */
 export interface SampleLine {

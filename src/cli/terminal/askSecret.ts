@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
-import { CliError } from './CliError.js';
-import { INTERRUPTED, type Context } from './context.js';
+import { CliError } from '../CliError.js';
+import { INTERRUPTED, type Context } from '../context.js';
 
 /** Asks for a secret: masked on a terminal, or the first line of what is piped in. */
 export function askSecret({ stdin, stderr }: Context, question: string): Promise<string> {

@@ -1,4 +1,4 @@
-import { TokenizerError } from './TokenizerError.js';
+import { TokenizerError } from '../TokenizerError.js';
 
 /** What this library uses of an instance of the `tiktoken` package: the Rust implementation, compiled to WebAssembly. */
 export interface TiktokenEngine {

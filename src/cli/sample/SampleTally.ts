@@ -1,7 +1,7 @@
-import { rate } from '../sinks/internal/progressLine.js';
-import type { SampleResponse } from '../wire/sampling.js';
-import { count } from './format.js';
-import type { Status } from './statusLine.js';
+import { rate } from '../../sinks/internal/progressLine.js';
+import type { SampleResponse } from '../../wire/sampling.js';
+import { count } from '../output/format.js';
+import type { Status } from '../terminal/statusLine.js';
 
 /** Counts prompts and what came back for them, for a line of progress. */
 export class SampleTally {

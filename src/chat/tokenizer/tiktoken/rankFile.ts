@@ -1,4 +1,4 @@
-import { TokenizerError } from './TokenizerError.js';
+import { TokenizerError } from '../TokenizerError.js';
 
 /**
  * Reads a tiktoken rank file (a base64 token and its rank on each line) into the form that the `tiktoken` package takes: lines of

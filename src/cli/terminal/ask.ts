@@ -1,9 +1,9 @@
-import type { Renderer } from '../chat/renderers/Renderer.js';
-import type { Message } from '../chat/renderers/Message.js';
-import type { SamplingClient } from '../client/SamplingClient.js';
-import type { SamplingParams } from '../wire/sampling.js';
-import type { TinkerFuture } from '../client/TinkerFuture.js';
-import type { SampleResponse } from '../wire/sampling.js';
+import type { Renderer } from '../../chat/renderers/Renderer.js';
+import type { Message } from '../../chat/renderers/Message.js';
+import type { SamplingClient } from '../../client/SamplingClient.js';
+import type { SamplingParams } from '../../wire/sampling.js';
+import type { TinkerFuture } from '../../client/TinkerFuture.js';
+import type { SampleResponse } from '../../wire/sampling.js';
 
 /** Asks for the next message of a conversation, in the model's own format. */
 export function ask(

@@ -1,4 +1,4 @@
-import type { TrainingRun } from '../wire/rest.js';
+import type { TrainingRun } from '../../wire/rest.js';
 import { when } from './format.js';
 
 export interface RunColumn {

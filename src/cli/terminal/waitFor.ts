@@ -1,8 +1,8 @@
 import { EMPTY, type Observable, Subscription } from 'rxjs';
-import type { TinkerEvent } from '../client/events.js';
-import { waitingFor } from '../sinks/internal/waitingFor.js';
-import { CliError } from './CliError.js';
-import { INTERRUPTED, type Context } from './context.js';
+import type { TinkerEvent } from '../../client/events.js';
+import { waitingFor } from '../../sinks/internal/waitingFor.js';
+import { CliError } from '../CliError.js';
+import { INTERRUPTED, type Context } from '../context.js';
 import { StatusLine, type Status } from './statusLine.js';
 
 /** So many tries without a connection: somebody at a terminal would rather be told than wait five minutes. */

@@ -1,4 +1,4 @@
-import type { Output } from './context.js';
+import type { Output } from '../context.js';
 
 const CODES = {
   bold: [1, 22],

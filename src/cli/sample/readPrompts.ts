@@ -2,11 +2,11 @@ import { createReadStream, statSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { type Observable, of } from 'rxjs';
-import type { Message, ToolSpec } from '../chat/renderers/Message.js';
-import { fromRowBatches } from '../sources/fromRowBatches.js';
-import { toConversation } from '../sources/toConversation.js';
-import { CliError } from './CliError.js';
-import type { Context } from './context.js';
+import type { Message, ToolSpec } from '../../chat/renderers/Message.js';
+import { fromRowBatches } from '../../sources/fromRowBatches.js';
+import { toConversation } from '../../sources/toConversation.js';
+import { CliError } from '../CliError.js';
+import type { Context } from '../context.js';
 
 /** What to sample for: a conversation, text to go on with, or a line that is neither. `source` is what the user wrote. */
 export type Prompt = { readonly source: unknown; readonly alone?: boolean; readonly line?: number } & (

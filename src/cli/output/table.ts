@@ -1,5 +1,5 @@
-import type { Style } from './style.js';
-import { oneLine, padEnd, textWidth, wrap } from '../sinks/internal/textWidth.js';
+import type { Style } from '../terminal/style.js';
+import { oneLine, padEnd, textWidth, wrap } from '../../sinks/internal/textWidth.js';
 
 /** A list of things, one a row. */
 export interface Table {

@@ -1,8 +1,8 @@
-import type { Renderer } from '../chat/renderers/Renderer.js';
-import type { SamplingClient, ServiceClient } from '../client/index.js';
-import type { Context } from './context.js';
-import { loadRenderer } from './loadRenderer.js';
-import { waitFor } from './waitFor.js';
+import type { Renderer } from '../../chat/renderers/Renderer.js';
+import type { SamplingClient, ServiceClient } from '../../client/index.js';
+import type { Context } from '../context.js';
+import { loadRenderer } from '../loadRenderer.js';
+import { waitFor } from '../terminal/waitFor.js';
 
 /** A sampler of a base model or a checkpoint, and how to speak to it. */
 export async function openSampler(

@@ -1,6 +1,6 @@
-import type { TokenizerPaths } from './readFolder.js';
-import type { TiktokenFields } from './TiktokenTokenizer.js';
-import type { TokenizerFiles } from './tokenizerFiles.js';
+import type { TokenizerPaths } from '../readFolder.js';
+import type { TiktokenFields } from '../tiktoken/TiktokenTokenizer.js';
+import type { TokenizerFiles } from '../tokenizerFiles.js';
 
 /** What a worker thread needs in order to make the same tokenizer: plain data only. */
 export type TokenizerRecipe =

@@ -1,5 +1,5 @@
-import type { Context } from './context.js';
-import { styleFor } from './style.js';
+import type { Context } from '../context.js';
+import { styleFor } from '../terminal/style.js';
 import { renderProperties, renderTable, type Table } from './table.js';
 
 /** Prints a list as a table, or its JSON form. */

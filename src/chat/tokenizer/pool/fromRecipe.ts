@@ -1,10 +1,10 @@
-import { ByteTokenizer } from './ByteTokenizer.js';
-import { HuggingFaceTokenizer } from './HuggingFaceTokenizer.js';
-import { tokenizerFromPaths } from './readFolder.js';
+import { ByteTokenizer } from '../ByteTokenizer.js';
+import { HuggingFaceTokenizer } from '../HuggingFaceTokenizer.js';
+import { tokenizerFromPaths } from '../readFolder.js';
 import type { TokenizerRecipe } from './recipe.js';
-import { loadEngine } from './tiktokenEngine.js';
-import { TiktokenTokenizer } from './TiktokenTokenizer.js';
-import type { Tokenizer } from './Tokenizer.js';
+import { loadEngine } from '../tiktoken/tiktokenEngine.js';
+import { TiktokenTokenizer } from '../tiktoken/TiktokenTokenizer.js';
+import type { Tokenizer } from '../Tokenizer.js';
 
 /** Makes the tokenizer that a recipe was taken from. */
 export async function tokenizerFromRecipe(recipe: TokenizerRecipe): Promise<Tokenizer> {

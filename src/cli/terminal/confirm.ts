@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
-import { CliError } from './CliError.js';
-import type { Context } from './context.js';
+import { CliError } from '../CliError.js';
+import type { Context } from '../context.js';
 
 /**
  * Asks yes or no; anything but yes is no.

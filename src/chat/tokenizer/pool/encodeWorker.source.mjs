@@ -13,7 +13,7 @@ const bundle = await rolldown({ input, platform: 'node', external: /^[@a-z]/ });
 const { output } = await bundle.generate({ format: 'esm', sourcemap: false });
 await bundle.close();
 const { code } = output[0];
-const folder = new URL('../../../node_modules/.cache/tinker-rx/', import.meta.url);
+const folder = new URL('../../../../node_modules/.cache/tinker-rx/', import.meta.url);
 const file = new URL(`encodeWorker-${createHash('sha256').update(code).digest('hex').slice(0, 16)}.mjs`, folder);
 const temporary = new URL(`${randomUUID()}.mjs`, folder);
 await mkdir(folder, { recursive: true });

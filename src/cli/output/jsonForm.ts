@@ -1,5 +1,5 @@
-import { Checkpoint, GetSessionResponse, SessionSummary, TrainingRun } from '../wire/rest.js';
-import { SupportedModel } from '../wire/session.js';
+import { Checkpoint, GetSessionResponse, SessionSummary, TrainingRun } from '../../wire/rest.js';
+import { SupportedModel } from '../../wire/session.js';
 
 // Scripts read what the Python command prints: every key is there, in its order, null where there is nothing to say.
 

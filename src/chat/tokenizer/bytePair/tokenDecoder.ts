@@ -1,6 +1,6 @@
 import { BYTE_OF_CHARACTER } from './byteAlphabet.js';
 import type { ByteSink } from './ByteSink.js';
-import type { StepJson } from './tokenizerFiles.js';
+import type { StepJson } from '../tokenizerFiles.js';
 
 /** Writes the bytes of one token of the vocabulary. */
 export type TokenWriter = (token: string, sink: ByteSink) => void;
