@@ -16,7 +16,7 @@ export type RequestType =
   | 'CreateCustomLoss'
   | 'Sample';
 
-/** What every event carries: when it happened, by the client's scheduler. */
+/** What every event carries: when it happened, by the machine's clock or the scheduler that the client was given. */
 interface At {
   readonly atMs: number;
 }
@@ -124,12 +124,16 @@ export class EventBus {
   readonly #events = new Subject<TinkerEvent>();
   readonly events$: Observable<TinkerEvent> = this.#events.asObservable();
 
-  constructor(readonly now: () => number) {}
+  /** Durations are measured by `now`; events are stamped with the time of day. */
+  constructor(
+    readonly now: () => number,
+    readonly timeOfDay: () => number = now,
+  ) {}
 
   /** Takes over the event: it is stamped and emitted as it is, since copying each one is slow. */
   emit(event: WithoutTime<TinkerEvent> & { atMs?: number }): void {
     if (!this.#events.observed) return;
-    event.atMs = this.now();
+    event.atMs = this.timeOfDay();
     this.#events.next(event as TinkerEvent);
   }
 

@@ -59,6 +59,7 @@ export interface ConnectionOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly scheduler: SchedulerLike;
   readonly background: SchedulerLike;
+  readonly timeOfDay: SchedulerLike;
   readonly random: () => number;
   readonly uuid: () => string;
   readonly timeoutMs: number;
@@ -83,6 +84,8 @@ export class Connection {
   readonly scheduler: SchedulerLike;
   /** The same clock for background work: its timers do not keep the process alive. */
   readonly background: SchedulerLike;
+  /** The machine's clock, which may be set: for what is compared with the clocks of others, never for durations. */
+  readonly timeOfDay: SchedulerLike;
   readonly random: () => number;
   readonly uuid: () => string;
   readonly events: EventBus;
@@ -103,12 +106,18 @@ export class Connection {
     this.sdkVersion = options.sdkVersion;
     this.scheduler = options.scheduler;
     this.background = options.background;
+    this.timeOfDay = options.timeOfDay;
     this.random = options.random;
     this.uuid = options.uuid;
     this.secrets.addHeaders(options.headers);
     this.#transport = options.transport;
     this.#tokens = options.credential;
-    this.events = options.events ?? new EventBus(() => options.scheduler.now());
+    this.events =
+      options.events ??
+      new EventBus(
+        () => options.scheduler.now(),
+        () => options.timeOfDay.now(),
+      );
     this.billing = new Billing(() => (this.#config?.billingExceptionMaxPauseDurationSec ?? 3600) * 1000, this.events);
     this.#ready = once(
       (options.config === undefined ? this.#fetchConfig() : of(options.config)).pipe(
@@ -207,7 +216,7 @@ export class Connection {
   #refusal(response: TransportResponse, { method = 'POST', path, headers = {} }: Call): TinkerError {
     this.secrets.addHeaders(headers);
     const read = { ...response, body: response.body.subarray(0, LONGEST_REFUSAL) };
-    return statusError(this.secrets.redactResponse(read), `${method} /api/v1/${path}`, this.scheduler.now());
+    return statusError(this.secrets.redactResponse(read), `${method} /api/v1/${path}`, this.timeOfDay.now());
   }
 
   /** Sends until it is accepted: every temporary failure is retried, for five minutes in all. */
@@ -293,7 +302,7 @@ export class Connection {
         decodeJson(AuthTokenResponse, 'auth/token'),
         map(({ jwt }) => jwt),
       );
-    this.#tokens = new JwtTokenSource(read(exchange), read(exchange.pipe(resend(this, 'auth/token'))), this.background);
+    this.#tokens = new JwtTokenSource(read(exchange), read(exchange.pipe(resend(this, 'auth/token'))), this.timeOfDay);
   }
 
   #toRequest(call: Call, token: string, idempotencyKey: string | undefined, timeoutMs: number): TransportRequest {

@@ -1,7 +1,8 @@
-import { asyncScheduler, type SchedulerLike } from 'rxjs';
+import type { SchedulerLike } from 'rxjs';
 import { resolveCommandCredential, resolveCredential, type TokenSource } from '../../transport/auth.js';
 import { backgroundScheduler } from '../../transport/backgroundScheduler.js';
 import { resolveBaseUrl } from '../../transport/baseUrl.js';
+import { steadyBackground, steadyScheduler } from '../../transport/steadyScheduler.js';
 import { systemRandom, systemUuid } from '../../transport/system.js';
 import type { Lane, Transport } from '../../transport/Transport.js';
 import { undiciTransport, type UndiciTransport } from '../../transport/undiciTransport.js';
@@ -31,7 +32,10 @@ export interface ConnectOptions {
    * a proxy; the usual proxy variables are respected.
    */
   readonly transport?: Transport;
-  /** All waiting goes through it. Default RxJS's asyncScheduler. */
+  /**
+   * All waiting goes through it. Default: RxJS's asyncScheduler with a clock that neither jumps when the machine's is set nor counts the time
+   * in which the machine slept.
+   */
   readonly scheduler?: SchedulerLike;
   /** Numbers from 0 to 1, for jitter. Default: the machine's. */
   readonly random?: () => number;
@@ -109,8 +113,10 @@ export function connect(options: ConnectOptions): Connected {
     commandCredential: () => resolveCommandCredential(credentials),
     sdkVersion: options.sdkVersion ?? SDK_VERSION,
     headers: checkedHeaders({ ...cloudflareHeaders(env), ...options.defaultHeaders }),
-    scheduler: options.scheduler ?? asyncScheduler,
-    background: options.scheduler ?? backgroundScheduler,
+    scheduler: options.scheduler ?? steadyScheduler,
+    background: options.scheduler ?? steadyBackground,
+    // Tokens and dates of servers go by the time of day.
+    timeOfDay: options.scheduler ?? backgroundScheduler,
     random: options.random ?? systemRandom,
     uuid: options.uuid ?? systemUuid,
     timeoutMs: positive('timeoutMs', options.timeoutMs ?? 60_000),

@@ -121,14 +121,14 @@ export class Telemetry {
 
   /** Thousands of samples wait in one queue; the service knows its own state well enough. */
   #isSaid(queue: string, atMs: number): boolean {
-    if (atMs - (this.#queues.get(queue) ?? -Infinity) < SAME_QUEUE_MS) return true;
+    if (Math.abs(atMs - (this.#queues.get(queue) ?? -Infinity)) < SAME_QUEUE_MS) return true;
     if (this.#queues.size >= MOST_QUEUES) this.#queues.clear();
     this.#queues.set(queue, atMs);
     return false;
   }
 
   #add(report: Report): void {
-    const { scheduler, uuid } = this.connection;
+    const { timeOfDay, uuid } = this.connection;
     if (this.#waiting.length >= MOST_WAITING) {
       this.#refused++;
       return;
@@ -136,7 +136,7 @@ export class Telemetry {
     this.#waiting.push({
       event_id: uuid(),
       event_session_index: this.#index++,
-      timestamp: new Date(scheduler.now()).toISOString(),
+      timestamp: new Date(timeOfDay.now()).toISOString(),
       ...report,
     });
   }

@@ -23,7 +23,8 @@ export function logTo(
   return events$.subscribe((event) => {
     const entry = describe(event);
     if (entry === undefined || LEVELS.indexOf(entry.level) > LEVELS.indexOf(level)) return;
-    if (event.atMs - (last.get(entry.text) ?? -Infinity) < SAME_EVERY_MS) return;
+    // The machine's clock may be set back: then it is said again.
+    if (Math.abs(event.atMs - (last.get(entry.text) ?? -Infinity)) < SAME_EVERY_MS) return;
     if (last.size >= MOST_REMEMBERED) last.clear();
     last.set(entry.text, event.atMs);
     print(plainText(`tinker-rx ${entry.level}: ${entry.text}`));

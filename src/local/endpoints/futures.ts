@@ -44,11 +44,11 @@ async function retrieveFuture(service: LocalService, context: RequestContext): P
 
 /** Waits until the future settles, the client leaves, the time is up, or the queue's state is news to this client. */
 async function settledOrNews(service: LocalService, future: LocalFuture, signal: AbortSignal): Promise<void> {
-  const deadline = service.now() + service.options.pollHoldMs;
+  const deadline = service.steadyNow() + service.options.pollHoldMs;
   for (;;) {
     if (!future.pending || signal.aborted) return;
     if (service.dials.queueState.state !== future.reportedState) return;
-    const remaining = deadline - service.now();
+    const remaining = deadline - service.steadyNow();
     if (remaining <= 0) return;
     await future.changes.next(remaining, signal);
   }

@@ -17,6 +17,7 @@ import { LockstepClock } from '../queue/lockstepClock.js';
 import { CheckpointStore } from '../store/checkpointStore.js';
 import { EphemeralStates } from '../store/ephemeralStates.js';
 import { JsonRecords } from '../store/jsonRecords.js';
+import { steadyClock } from '../../wire/steadyClock.js';
 import { sizeBytes, tinkerPath, type Manifest } from '../store/manifest.js';
 import { AuditLog } from './auditLog.js';
 import { Idempotency } from './idempotency.js';
@@ -33,6 +34,8 @@ export interface LocalService {
   readonly options: ResolvedOptions;
   readonly dialect: Dialect;
   readonly now: () => number;
+  /** For durations: see {@link steadyClock}. */
+  readonly steadyNow: () => number;
   readonly startedAt: number;
   readonly engine: EnginePort;
   readonly auth: Authenticator;
@@ -93,6 +96,7 @@ export interface ServiceParts {
 /** Opens the data folder and puts the parts together. */
 export async function openService({ options, engine, apiKey, dataFolder }: ServiceParts): Promise<LocalService> {
   const now = () => Date.now();
+  const steadyNow = steadyClock(() => performance.timeOrigin + performance.now());
   const dialect = options.dialect === 'skyrl' ? skyrlDialect : tinkerDialect(options.tryAgainAs);
   const runs = await JsonRecords.open(join(dataFolder, 'runs'), isRunRecord, (run) => run.runId);
   const sessionRecords = await JsonRecords.open<SessionRecord>(
@@ -106,7 +110,7 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
   const futures = new FutureStore({
     keepMs: options.futureTtlMs,
     keepBytes: options.maxResultBytes,
-    now,
+    now: steadyNow,
     plainIds: options.dialect === 'skyrl',
   });
   const usage = await UsageLedger.open(join(dataFolder, 'usage.json'), now);
@@ -114,7 +118,7 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
   const traces = new Traces();
   const clock = new LockstepClock({
     clockMs: options.clockMs,
-    now,
+    now: steadyNow,
     onRun: ({ future: { owner, requestId, createdAt, state } }, cycle, startedAt, endedAt) => {
       const { sessionId, modelId, requestType } = owner;
       if (sessionId === undefined || modelId === undefined) return;
@@ -137,6 +141,7 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
   const sessions = new Sessions({
     records: sessionRecords,
     now,
+    steadyNow,
     newId: () => dialect.sessionId(),
     ttlMs: options.sessionTtlMs,
     onEnd: (sessionId) => {
@@ -168,6 +173,7 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
     options,
     dialect,
     now,
+    steadyNow,
     startedAt: now(),
     engine,
     auth,

@@ -24,6 +24,8 @@ export const isSessionRecord = (value: unknown): value is SessionRecord => {
 export interface SessionsOptions {
   readonly records: JsonRecords<SessionRecord>;
   readonly now: () => number;
+  /** Measures silence: a machine that slept, or whose clock was set, has not heard nothing for that long. */
+  readonly steadyNow: () => number;
   readonly newId: () => string;
   /** A session without heartbeat or other request for this long is over; 0 is never. */
   readonly ttlMs: number;
@@ -45,7 +47,7 @@ export class Sessions {
     this.#options = options;
     this.#times = distinctTimes(options.now);
     for (const { sessionId, status } of options.records.values()) {
-      if (status.type === 'active') this.#lastSeen.set(sessionId, options.now());
+      if (status.type === 'active') this.#lastSeen.set(sessionId, options.steadyNow());
     }
     if (options.ttlMs > 0) {
       this.#timer = setInterval(() => this.expire(), Math.max(10, Math.min(options.ttlMs / 4, 10_000)));
@@ -61,7 +63,7 @@ export class Sessions {
       status: { type: 'active' },
       ...session,
     };
-    this.#lastSeen.set(record.sessionId, this.#options.now());
+    this.#lastSeen.set(record.sessionId, this.#options.steadyNow());
     try {
       await this.#options.records.put(record.sessionId, record);
     } catch (error) {
@@ -95,13 +97,13 @@ export class Sessions {
     const record = this.get(sessionId);
     if (record.status.type !== 'active')
       throw new HttpError(410, `session ${sessionId} is over: ${record.status.type}`);
-    this.#lastSeen.set(sessionId, this.#options.now());
+    this.#lastSeen.set(sessionId, this.#options.steadyNow());
     return record;
   }
 
   /** Marks a session as alive, if it is. */
   touch(sessionId: string): void {
-    if (this.#lastSeen.has(sessionId)) this.#lastSeen.set(sessionId, this.#options.now());
+    if (this.#lastSeen.has(sessionId)) this.#lastSeen.set(sessionId, this.#options.steadyNow());
   }
 
   /** Ends a session. The first reason wins: ending it again changes nothing. */
@@ -121,7 +123,7 @@ export class Sessions {
   /** Ends every session that has been silent for too long. */
   expire(): void {
     if (this.#options.ttlMs <= 0) return;
-    const before = this.#options.now() - this.#options.ttlMs;
+    const before = this.#options.steadyNow() - this.#options.ttlMs;
     for (const [sessionId, seen] of this.#lastSeen) {
       if (seen >= before) continue;
       const detail = `no heartbeat for ${this.#options.ttlMs / 1000} s`;

@@ -1,0 +1,152 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { lastValueFrom, type SchedulerLike } from 'rxjs';
+import { ServiceClient, type TinkerError } from '../../../src/index.js';
+import { seededRandom } from '../../../src/local/dials/random.js';
+import { Engine } from '../../../src/local/engine/index.js';
+import { LocalTinker, type FaultPlan, type LocalTinkerOptions } from '../../../src/local/index.js';
+import { FaultyProxy, type Wound } from './FaultyProxy.js';
+import { Ledger } from './Ledger.js';
+import type { Program } from './programs.js';
+
+/** Weights of chances; they are scaled to the share of requests that is to be hurt. */
+const WOUNDED: Readonly<Record<Wound, number>> = {
+  reset: 4,
+  'half request': 2,
+  'answer lost': 5,
+  'half answer': 3,
+  stall: 0.2,
+  delay: 2,
+  drip: 2,
+};
+const STATUSES = [500, 502, 503, 429, 408] as const;
+/** So much of the harm is done by the proxy, the rest by the service itself. */
+const BY_PROXY = 0.6;
+
+/** What the service does wrong by itself, to a share of the requests. */
+function faultPlan(seed: number, share: number): FaultPlan {
+  const statuses = STATUSES.map((status) => ({ type: 'status', status, retryAfterMs: 300 }) as const);
+  const faults = [
+    ...statuses,
+    { type: 'reset', when: 'after' },
+    { type: 'reset', when: 'before' },
+    { type: 'truncate' },
+    { type: 'delay', delayMs: 20 },
+    { type: 'pause', forMs: 20, queueState: 'paused_capacity', reason: 'chaos' },
+  ] as const;
+  return { seed, rules: faults.map((fault) => ({ probability: share / faults.length, fault })) };
+}
+
+export interface ChaosOptions {
+  readonly seed: number;
+  /** Share of the requests that are hurt, from 0 to 1. */
+  readonly share: number;
+  /** The clock and the timers of the clients. */
+  readonly scheduler: SchedulerLike;
+  /** The service is closed and started again when so many optimizer steps were asked for in all. */
+  readonly restartAfterSteps?: readonly number[];
+}
+
+export interface Outcome {
+  readonly ledger: Ledger;
+  /** What the program kept. */
+  readonly kept: ReadonlyMap<string, string>;
+  readonly requests: number;
+  readonly harms: ReadonlyMap<string, number>;
+  /** How often the program was run: once more for each restart. */
+  readonly tries: number;
+  /** What ended the tries that did not finish. */
+  readonly errors: readonly TinkerError[];
+}
+
+/** Runs a program against the embedded service behind the proxy, again and again until it is done. */
+export async function perform(program: Program, options: ChaosOptions): Promise<Outcome> {
+  const { seed, share, scheduler, restartAfterSteps = [] } = options;
+  const folder = await mkdtemp(join(tmpdir(), 'tinker-rx-chaos-'));
+  const ledger = new Ledger();
+  const harms = new Map<string, number>();
+  const count = (kind: string): void => void harms.set(kind, (harms.get(kind) ?? 0) + 1);
+  const restarts = [...restartAfterSteps];
+  let steps = 0;
+  let restarting: Promise<void> = Promise.resolve();
+  const settings: LocalTinkerOptions = {
+    apiKey: 'tml-chaos',
+    data: join(folder, 'data'),
+    pollHoldMs: 200,
+    onRequest: ({ endpoint }) => {
+      if (endpoint !== 'optim_step' || ++steps < (restarts[0] ?? Infinity)) return;
+      restarts.shift();
+      count('restart');
+      restarting = restart();
+    },
+  };
+  let engine: Engine | undefined;
+  const start = async (): Promise<LocalTinker> => {
+    engine = await Engine.start();
+    const started = await LocalTinker.start({ ...settings, engine: ledger.watch(engine) });
+    started.dials.faults = faultPlan(seed + steps, share * (1 - BY_PROXY));
+    const { injector } = started.dials;
+    const next = injector.next.bind(injector);
+    injector.next = (method, endpoint) => {
+      const fault = next(method, endpoint);
+      if (fault !== undefined) count(fault.type === 'status' ? `status ${fault.status}` : `service ${fault.type}`);
+      return fault;
+    };
+    return started;
+  };
+  let local = await start();
+  const proxy = await FaultyProxy.start(local.url, { next: dice(seed, share * BY_PROXY, count) });
+  const stop = async (): Promise<void> => {
+    await local.close();
+    await engine?.close();
+  };
+  const restart = async (): Promise<void> => {
+    await stop();
+    local = await start();
+    proxy.target = local.url;
+  };
+  const kept = new Map<string, string>();
+  const errors: TinkerError[] = [];
+  try {
+    for (let tries = 1; ; tries++) {
+      const service = new ServiceClient({
+        ...{ baseUrl: proxy.url, apiKey: 'tml-chaos', telemetry: false, logLevel: 'silent', scheduler },
+        ...{ timeoutMs: 1000, pollTimeoutMs: 1000 },
+      });
+      try {
+        await lastValueFrom(program(service, join(folder, 'run'), kept), { defaultValue: undefined });
+        await service.close();
+        return { ledger, kept, requests: proxy.requests, harms, tries, errors };
+      } catch (error) {
+        await service.destroy();
+        errors.push(error as TinkerError);
+        if (tries > restartAfterSteps.length) throw error;
+        await restarting;
+      }
+    }
+  } finally {
+    await proxy.close();
+    await restarting;
+    await stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The wounds of the requests that come, by a seed. */
+function dice(seed: number, share: number, count: (kind: string) => void): () => Wound | undefined {
+  const random = seededRandom(seed);
+  const entries = Object.entries(WOUNDED) as [Wound, number][];
+  const whole = entries.reduce((sum, [, weight]) => sum + weight, 0);
+  return () => {
+    let roll = random();
+    for (const [wound, weight] of entries) {
+      roll -= (weight / whole) * share;
+      if (roll < 0) {
+        count(wound);
+        return wound;
+      }
+    }
+    return undefined;
+  };
+}
