@@ -1,0 +1,24 @@
+export { answers, type AnswersOptions } from './run/answers.js';
+export { evaluate, type EvaluateOptions } from './run/evaluate.js';
+export { type EvalFileOptions, evaluateInto, type EvaluateIntoOptions } from './run/evaluateInto.js';
+export { evaluation, type EvaluationOptions } from './run/evaluation.js';
+export { fromEval } from './run/fromEval.js';
+export { likelihood, type LikelihoodOptions } from './run/likelihood.js';
+export { likelihoodInto } from './run/likelihoodInto.js';
+export { readProtocol } from './run/readProtocol.js';
+export type { EvalFailure, EvalProtocol, EvalRecord, EvalSample } from './run/record.js';
+export { contains } from './scorers/contains.js';
+export { exact, type TextScorerOptions } from './scorers/exact.js';
+export { jsonSchema } from './scorers/jsonSchema.js';
+export { judged, type JudgedOptions } from './scorers/judged.js';
+export { numeric, type NumericOptions } from './scorers/numeric.js';
+export type { Score, ScoreArgs, Scorer } from './scorers/scorer.js';
+export { differenceInterval, type Interval, meanInterval } from './statistics/intervals.js';
+export { passAtK } from './statistics/passAtK.js';
+export {
+  type CorpusSummary,
+  type EvalSummary,
+  summarize,
+  type SummarizeOptions,
+  summaryOf,
+} from './statistics/summarize.js';

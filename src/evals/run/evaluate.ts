@@ -1,0 +1,126 @@
+import {
+  asyncScheduler,
+  concatMap,
+  defer,
+  EMPTY,
+  map,
+  Observable,
+  type OperatorFunction,
+  type SchedulerLike,
+} from 'rxjs';
+import type { Renderer } from '../../chat/renderers/Renderer.js';
+import type { SamplingClient } from '../../client/SamplingClient.js';
+import { mergeMapWeighted } from '../../operators/mergeMapWeighted.js';
+import type { Sampleable } from '../../operators/sampleFrom.js';
+import { runGroup, type GroupPlan } from '../../rl/internal/runGroup.js';
+import { LivePolicy } from '../../rl/LivePolicy.js';
+import type { Agent, Trajectory } from '../../rl/rollout.js';
+import type { SamplingParams } from '../../wire/sampling.js';
+import type { Scorer } from '../scorers/scorer.js';
+import { distinctIds, exampleId, idNumber } from './internal/exampleId.js';
+import { scoreGroup } from './internal/scoreGroup.js';
+import { expectedOf, inputText } from './internal/taskText.js';
+import type { EvalRecord } from './record.js';
+
+export interface EvaluateOptions<T, S extends Sampleable = SamplingClient> {
+  /** What to sample from. */
+  readonly sampler: S;
+  /** How good an output is. The first one's score counts, the others are reported. Default: the reward of the rollout. */
+  readonly scorers?: readonly Scorer<T>[] | Readonly<Record<string, Scorer<T>>>;
+  /** How many answers to each example: an integer ≥ 1. Default 1. */
+  readonly samples?: number;
+  /** For every sample, where the agent does not say otherwise. Default: the service's own. */
+  readonly samplingParams?: SamplingParams;
+  /** What all seeds depend on, with the id of the example: an integer. Default 0. */
+  readonly seed?: number;
+  /** The id of a task. Default: its `id`, else a digest of what it holds. A second one of the same id is `id~2`. */
+  readonly id?: (task: T) => string;
+  /** What was asked, as text. Default: the task's `prompt`, `question`, `input` or `messages`. */
+  readonly input?: (task: T) => string;
+  /** What should be said. Default: the task's `expected`, `answer` or `target`, or its last message, of the assistant. */
+  readonly expected?: (task: T) => string | undefined;
+  /** What was said. Default: `logs.text` of the rollout, which ready environments tell, or its last turn read by `renderer`. */
+  readonly output?: (trajectory: Trajectory, task: T) => string;
+  /** Reads answers where the rollout does not tell their text. */
+  readonly renderer?: Renderer;
+  /** How many answers may be in flight at once: ≥ 1; an example always runs whole. Default 2000. */
+  readonly concurrency?: number;
+  /** How often an answer that failed is asked for again, with another seed: an integer ≥ 0. Default 2. */
+  readonly retries?: number;
+  /** How long an answer, and then its scores, may take, in milliseconds. Default one hour. */
+  readonly timeoutMs?: number;
+  /** Examples that are left out, by id: those that an earlier run has the results of. Default: none. */
+  readonly skip?: (id: string) => boolean;
+  /** For durations and timeouts. Default `asyncScheduler`. */
+  readonly scheduler?: SchedulerLike;
+}
+
+/**
+ * Asks every example, scores the answers, and emits a record for each example as it finishes.
+ *
+ * ```
+ * source    -a-b-c-|
+ * a          -----x|
+ * b            -y|
+ * c              --z|
+ * result    ----y-xz|
+ * ```
+ * ```ts
+ * tasks.pipe(evaluate(answers({ renderer }), { sampler, scorers: [exact()], samples: 4 }), summarize())
+ * ```
+ * The agent is the one hook of `tinker-rx/rl`. Seeds depend on `seed` and the example's id alone, so the order of the examples, a
+ * resume, or other examples beside it change no answer.
+ *
+ * An answer or a scorer that fails costs its sample only: it is listed in `failures`, apart from wrong answers. Failures that all would
+ * meet (a refused key, a closed client) end the stream, as do errors of the source. Completes when the source and all examples have.
+ * Unsubscribing cancels every sample in flight. Holds the examples in flight, and their ids; its `Gate` is closed while it is full.
+ */
+export function evaluate<T, S extends Sampleable = SamplingClient>(
+  agent: Agent<T, S>,
+  options: EvaluateOptions<T, S>,
+): OperatorFunction<T, EvalRecord> {
+  const { sampler, samples = 1, seed = 0, retries = 2, timeoutMs = 3_600_000, concurrency = 2000 } = options;
+  const { id = exampleId, input = inputText, expected = expectedOf, skip = () => false } = options;
+  const { samplingParams, scheduler = asyncScheduler } = options;
+  if (!Number.isInteger(samples) || samples < 1)
+    throw new RangeError(`samples must be an integer >= 1, got ${samples}`);
+  if (!Number.isInteger(retries) || retries < 0)
+    throw new RangeError(`retries must be an integer >= 0, got ${retries}`);
+  if (!Number.isSafeInteger(seed)) throw new RangeError(`seed must be an integer, got ${seed}`);
+  if (!(concurrency >= 1)) throw new RangeError(`concurrency must be >= 1, got ${concurrency}`);
+  if (!(timeoutMs > 0)) throw new RangeError(`timeoutMs must be > 0, got ${timeoutMs}`);
+  return (source) =>
+    new Observable<EvalRecord>((subscriber) => {
+      const policy = new LivePolicy<S>();
+      policy.publish(sampler, 0);
+      const plan: GroupPlan<T, S> = {
+        ...{ agent, policy, size: samples, seed, samplingParams, retries, timeoutMs, scheduler },
+        ...{ failFast: false, smallest: 1, tags: () => [], report: () => undefined },
+        fail: (error) => subscriber.error(error),
+      };
+      const distinct = distinctIds();
+      const ask = ({ task, name }: Named<T>): Observable<EvalRecord> =>
+        defer(() => {
+          const wanted = expected(task);
+          const facts = { id: name, input: input(task), ...(wanted === undefined ? {} : { expected: wanted }) };
+          return runGroup(plan, task, idNumber(name)).pipe(
+            concatMap((group) => scoreGroup(group, facts, { ...options, timeoutMs, scheduler })),
+          );
+        });
+      return source
+        .pipe(
+          map((task): Named<T> => ({ task, name: distinct(id(task)) })),
+          concatMap((named) => (skip(named.name) ? EMPTY : [named])),
+          mergeMapWeighted(ask, {
+            ...{ weight: () => 1, budget: Infinity },
+            concurrency: Math.max(1, Math.floor(concurrency / samples)),
+          }),
+        )
+        .subscribe(subscriber);
+    });
+}
+
+interface Named<T> {
+  readonly task: T;
+  readonly name: string;
+}

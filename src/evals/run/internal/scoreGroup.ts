@@ -1,0 +1,122 @@
+import {
+  catchError,
+  defer,
+  forkJoin,
+  from,
+  isObservable,
+  last,
+  map,
+  type Observable,
+  type ObservableInput,
+  of,
+  type SchedulerLike,
+  timeout,
+} from 'rxjs';
+import type { Renderer } from '../../../chat/renderers/Renderer.js';
+import type { Group, Trajectory } from '../../../rl/rollout.js';
+import type { Score, ScoreArgs, Scorer } from '../../scorers/scorer.js';
+import type { EvalFailure, EvalRecord, EvalSample } from '../record.js';
+import { scorersByName } from './scorersByName.js';
+
+interface Scoring<T> {
+  readonly scorers?: readonly Scorer<T>[] | Readonly<Record<string, Scorer<T>>>;
+  readonly output?: (trajectory: Trajectory, task: T) => string;
+  readonly renderer?: Renderer;
+  readonly timeoutMs: number;
+  readonly scheduler: SchedulerLike;
+}
+
+type Outcome = { readonly sample: EvalSample } | { readonly failure: EvalFailure };
+
+/** Scores all answers to one example. A scorer that fails costs its answer only. */
+export function scoreGroup<T>(
+  { task, trajectories, failures, durationMs }: Group<T>,
+  facts: Pick<EvalRecord, 'id' | 'input' | 'expected'>,
+  scoring: Scoring<T>,
+): Observable<EvalRecord> {
+  const { output = (trajectory: Trajectory) => textOf(trajectory, scoring.renderer) } = scoring;
+  const scored = trajectories.map((trajectory): Observable<Outcome> => {
+    let said: string | undefined;
+    return defer(() => {
+      said = output(trajectory, task);
+      return scoresOf({ ...facts, output: said, task, trajectory }, scoring);
+    }).pipe(
+      map((scores): Outcome => ({ sample: sampleOf(trajectory, said!, scores) })),
+      catchError((error: unknown) => of<Outcome>({ failure: scorerFailure(trajectory.index, error, said) })),
+    );
+  });
+  return (scored.length === 0 ? of([]) : forkJoin(scored)).pipe(
+    map((outcomes: readonly Outcome[]) => ({
+      ...facts,
+      samples: outcomes.flatMap((each) => ('sample' in each ? [each.sample] : [])),
+      failures: [
+        ...failures.map(({ index, name, message }) => ({ index, stage: 'rollout' as const, name, message })),
+        ...outcomes.flatMap((each) => ('failure' in each ? [each.failure] : [])),
+      ].sort((a, b) => a.index - b.index),
+      durationMs,
+    })),
+  );
+}
+
+function scoresOf<T>(
+  args: ScoreArgs<T>,
+  { scorers, timeoutMs, scheduler }: Scoring<T>,
+): Observable<ReadonlyMap<string, number>> {
+  const named = scorersByName(scorers);
+  if (named.length === 0) return of(new Map([['reward', args.trajectory.reward]]));
+  const all = named.map(([name, scorer]) =>
+    defer(() => asInput(scorer(args))).pipe(
+      last(),
+      map((said) => [name, valueOf(name, said)] as const),
+    ),
+  );
+  const told = forkJoin(all).pipe(
+    map((pairs) => new Map(pairs.filter((pair): pair is readonly [string, number] => pair[1] !== null))),
+    map((scores) => {
+      if (!scores.has(named[0]![0])) throw new Error(`${named[0]![0]} gave no score`);
+      return scores;
+    }),
+  );
+  return timeoutMs === Infinity ? told : told.pipe(timeout({ each: timeoutMs, scheduler }));
+}
+
+function asInput(said: number | Score | ObservableInput<number | Score>): Observable<number | Score> {
+  const isNow = typeof said === 'number' || (!isObservable(said) && 'score' in said);
+  return isNow ? of(said) : from(said);
+}
+
+function valueOf(name: string, said: number | Score): number | null {
+  const value = typeof said === 'number' ? said : said.score;
+  if (value === null) {
+    const error = typeof said === 'number' ? undefined : said.error;
+    if (error !== undefined && error !== null)
+      throw error instanceof Error ? error : new Error(`${name}: ${JSON.stringify(error)}`);
+    return null;
+  }
+  if (!Number.isFinite(value)) throw new RangeError(`${name} gave a score that is no finite number: ${String(value)}`);
+  return value;
+}
+
+function sampleOf(trajectory: Trajectory, output: string, scores: ReadonlyMap<string, number>): EvalSample {
+  const { index, seed, turns, metrics, durationMs } = trajectory;
+  return {
+    ...{ index, seed, output, score: [...scores.values()][0]!, scores: Object.fromEntries(scores) },
+    ...(metrics === undefined ? {} : { metrics }),
+    promptTokens: turns.reduce((sum, { prompt }) => sum + prompt.length, 0),
+    sampledTokens: turns.reduce((sum, { sequence }) => sum + sequence.tokens.length, 0),
+    stopReason: turns.at(-1)!.sequence.stopReason,
+    durationMs,
+  };
+}
+
+function scorerFailure(index: number, error: unknown, output: string | undefined): EvalFailure {
+  const { name, message } = error instanceof Error ? error : { name: 'Error', message: String(error) };
+  return { index, stage: 'scorer', name, message, ...(output === undefined ? {} : { output }) };
+}
+
+function textOf({ logs, turns }: Trajectory, renderer: Renderer | undefined): string {
+  const text = logs?.['text'];
+  if (typeof text === 'string') return text;
+  if (renderer !== undefined) return renderer.parse(turns.at(-1)!.sequence.tokens).text;
+  throw new TypeError('the rollout does not tell what was said: give the option renderer or output, or logs.text');
+}

@@ -1,0 +1,26 @@
+import { wanted } from './internal/wanted.js';
+import type { ScoreArgs } from './scorer.js';
+
+export interface NumericOptions {
+  /** How far off a number may be, relative to the expected one: ≥ 0. Default 1e-6. */
+  readonly tolerance?: number;
+}
+
+const NUMBER = /[-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|\d)(?:[eE][-+]?\d+)?/g;
+
+/** 1 where the last number of the output is the last number that is expected, else 0. `1,024.50` and `−3` are numbers. */
+export function numeric({ tolerance = 1e-6 }: NumericOptions = {}) {
+  if (!(tolerance >= 0)) throw new RangeError(`tolerance must be >= 0, got ${tolerance}`);
+  return function numeric(args: ScoreArgs): number {
+    const text = wanted('numeric', args);
+    const right = lastNumber(text);
+    if (right === undefined) throw new Error(`numeric needs a number as the expected answer, got ${text}`);
+    const said = lastNumber(args.output);
+    return said !== undefined && Math.abs(said - right) <= tolerance * Math.max(1, Math.abs(right)) ? 1 : 0;
+  };
+}
+
+function lastNumber(text: string): number | undefined {
+  const last = text.match(NUMBER)?.at(-1);
+  return last === undefined ? undefined : Number(last.replaceAll(',', '').replace('−', '-'));
+}

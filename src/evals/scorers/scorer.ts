@@ -1,0 +1,28 @@
+import type { ObservableInput } from 'rxjs';
+import type { Trajectory } from '../../rl/rollout.js';
+
+/** What a scorer is given. Scorers of the npm package `autoevals` take the same names. */
+export interface ScoreArgs<T = unknown> {
+  /** What was asked, as text. */
+  readonly input: string;
+  /** What the model said. */
+  readonly output: string;
+  /** What it should have said, where the task tells. */
+  readonly expected?: string;
+  /** The task itself. */
+  readonly task: T;
+  /** The whole try: its turns, reward and metrics. */
+  readonly trajectory: Trajectory;
+}
+
+/** A score with its name, in the shape of `autoevals`. */
+export interface Score {
+  readonly name?: string;
+  /** From 0 to 1 as a rule; null: not scored. */
+  readonly score: number | null;
+  readonly metadata?: Readonly<Record<string, unknown>> | undefined;
+  readonly error?: unknown;
+}
+
+/** Says how good an output is, at once or later. */
+export type Scorer<T = unknown> = (args: ScoreArgs<T>) => number | Score | ObservableInput<number | Score>;
