@@ -7,6 +7,7 @@ import { explain } from './explain.js';
 import { declareAccount } from './groups/account.js';
 import { declareBilling } from './groups/billing.js';
 import { declareCheckpoint } from './groups/checkpoint.js';
+import { declareEvaluation } from './groups/evaluation.js';
 import { declareReinforcement } from './groups/reinforcement.js';
 import { declareRun } from './groups/run.js';
 import { declareSession } from './groups/session.js';
@@ -36,6 +37,7 @@ export function buildProgram(declaration: Declaration): Command {
   for (const declare of [
     declareWork,
     declareReinforcement,
+    declareEvaluation,
     declareAccount,
     declareRun,
     declareCheckpoint,

@@ -5,6 +5,7 @@ export { evaluation, type EvaluationOptions } from './run/evaluation.js';
 export { fromEval } from './run/fromEval.js';
 export { likelihood, type LikelihoodOptions } from './run/likelihood.js';
 export { likelihoodInto } from './run/likelihoodInto.js';
+export { type ProtocolDifference, protocolDifferences } from './run/protocolDifferences.js';
 export { readProtocol } from './run/readProtocol.js';
 export type { EvalFailure, EvalProtocol, EvalRecord, EvalSample } from './run/record.js';
 export { contains } from './scorers/contains.js';
@@ -13,6 +14,7 @@ export { jsonSchema } from './scorers/jsonSchema.js';
 export { judged, type JudgedOptions } from './scorers/judged.js';
 export { numeric, type NumericOptions } from './scorers/numeric.js';
 export type { Score, ScoreArgs, Scorer } from './scorers/scorer.js';
+export { compareEvals, type CompareOptions, type EvalComparison, type EvalPair } from './statistics/compareEvals.js';
 export { differenceInterval, type Interval, meanInterval } from './statistics/intervals.js';
 export { passAtK } from './statistics/passAtK.js';
 export {

@@ -1,4 +1,4 @@
-import { firstValueFrom, take, takeUntil, type Observable } from 'rxjs';
+import { firstValueFrom, take, takeUntil } from 'rxjs';
 import type { ServiceClient } from '../../client/index.js';
 import type { RlLoss, RlResumePoint } from '../../rl/index.js';
 import { withService } from '../clients.js';
@@ -6,6 +6,7 @@ import { CliError } from '../CliError.js';
 import { note, type Context } from '../context.js';
 import { count } from '../output/format.js';
 import { calibrate } from '../grpo/calibrate.js';
+import { rowsOf } from '../grpo/rowsOf.js';
 import { loadReward, type TaskRow } from '../grpo/loadReward.js';
 import { loadRenderer } from '../loadRenderer.js';
 import { countRows } from '../train/countRows.js';
@@ -96,7 +97,7 @@ async function run(
   const baseModel = config.model ?? (await trainer.getInfo()).modelData.modelName ?? '';
   const learningRate = config.learningRate ?? (await rlLearningRate(baseModel));
   const agent = await loadReward(config.reward!, renderer, samplingOf(config));
-  const tasks = await tasksOf(config.data);
+  const tasks = await rowsOf(config.data);
   const found = await countRows(context, config.data, tasks, 'task');
   const totalSteps = config.steps ?? Math.ceil((found * config.epochs) / groupsPerBatch);
   note(
@@ -156,7 +157,7 @@ async function calibrated(
   const sampler = await waitFor(context, 'opening the model', service.createSamplingClient(source), service.events$);
   const renderer = await loadRenderer(context, () => sampler.getRenderer(config.renderer), service.events$);
   const agent = await loadReward(config.reward!, renderer, samplingOf(config));
-  const tasks = await tasksOf(config.data);
+  const tasks = await rowsOf(config.data);
   const found = await countRows(context, config.data, tasks, 'task');
   const { group, groupsPerBatch, seed } = config;
   const steps = config.steps ?? Math.ceil((found * config.epochs) / groupsPerBatch);
@@ -177,10 +178,4 @@ const samplingOf = ({ maxTokens, temperature }: GrpoConfig): { maxTokens: number
 /** A tenth of what supervised training starts from: rewards are noisier than examples. */
 async function rlLearningRate(model: string): Promise<number> {
   return (await learningRateFor(model)) / (model.startsWith('tinker-rx/') ? 3 : 10);
-}
-
-async function tasksOf(file: string): Promise<Observable<TaskRow>> {
-  const { fromCsv, fromJsonl, fromParquet } = await import('../../sources/index.js');
-  if (file.endsWith('.csv')) return fromCsv(file);
-  return file.endsWith('.parquet') ? fromParquet<TaskRow>(file) : fromJsonl<TaskRow>(file);
 }

@@ -19,14 +19,19 @@ interface RewardModule {
   readonly agent?: unknown;
 }
 
+/** Loads a module of the user's. @throws CliError where there is none */
+export async function loadModule(file: string): Promise<RewardModule> {
+  if (!existsSync(file)) throw new CliError(`${file}: no such file`);
+  return (await import(pathToFileURL(resolve(file)).href)) as RewardModule;
+}
+
 /** Loads the module of a reward and makes an agent of it. @throws CliError saying what it should export */
 export async function loadReward(
   file: string,
   renderer: Renderer,
   sampling: { readonly maxTokens: number; readonly temperature?: number },
 ): Promise<Agent<TaskRow>> {
-  if (!existsSync(file)) throw new CliError(`${file}: no such file`);
-  const module = (await import(pathToFileURL(resolve(file)).href)) as RewardModule;
+  const module = await loadModule(file);
   if (typeof module.agent === 'function') return (module.agent as (renderer: Renderer) => Agent<TaskRow>)(renderer);
   if (typeof module.default !== 'function') {
     throw new CliError(`${file} exports no reward`, {

@@ -1,8 +1,8 @@
 import type { Message } from '../../chat/renderers/Message.js';
 import type { Renderer } from '../../chat/renderers/Renderer.js';
 import type { SamplingClient } from '../../client/SamplingClient.js';
-import { singleTurn } from '../../rl/singleTurn.js';
-import type { GroupAgent } from '../../rl/rollout.js';
+import { singleTurn } from '../../rl/environments/singleTurn.js';
+import type { GroupAgent } from '../../rl/sampling/rollout.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import { promptOf } from './internal/taskText.js';
 

@@ -1,5 +1,5 @@
 import type { ObservableInput } from 'rxjs';
-import type { Trajectory } from '../../rl/rollout.js';
+import type { Trajectory } from '../../rl/sampling/rollout.js';
 
 /** What a scorer is given. Scorers of the npm package `autoevals` take the same names. */
 export interface ScoreArgs<T = unknown> {

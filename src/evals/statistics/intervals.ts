@@ -10,7 +10,8 @@ export interface Interval {
 }
 
 /**
- * The mean of one value per example, with its confidence interval: Wilson's for values of 0 and 1, else Student's t.
+ * The mean of one value per example, with its confidence interval: Wilson's for values of 0 and 1, else Student's t,
+ * cut off at 0 and 1 where no value lies beyond.
  *
  * Fewer than two values, where they are not 0 or 1, give an interval without ends.
  */
@@ -21,7 +22,9 @@ export function meanInterval(values: readonly number[], confidence = 0.95): Inte
   if (count === 0) return { mean: NaN, low: NaN, high: NaN, count };
   // Where all are right, or all wrong, t would claim to be certain.
   if (values.every((value) => value === 0 || value === 1)) return wilson(mean, count, confidence);
-  return studentInterval(values, mean, confidence);
+  const { low, high } = studentInterval(values, mean, confidence);
+  const isShare = values.every((value) => value >= 0 && value <= 1);
+  return isShare ? { mean, low: Math.max(0, low), high: Math.min(1, high), count } : { mean, low, high, count };
 }
 
 /** The mean of differences, by Student's t. */

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { isDeepStrictEqual } from 'node:util';
 import { concat, defer, filter, type Observable, type OperatorFunction, tap } from 'rxjs';
 import { JsonlFile } from '../../../sinks/internal/jsonlFile.js';
 import { writeAtomically } from '../../../sinks/internal/writeAtomically.js';
 import { fromEval } from '../fromEval.js';
+import { protocolDifferences } from '../protocolDifferences.js';
 import { readProtocol } from '../readProtocol.js';
 import type { EvalProtocol, EvalRecord } from '../record.js';
 import { exampleLine, protocolLine, resumedLine } from './evalLines.js';
@@ -66,14 +66,10 @@ function without(path: string, file: JsonlFile, ids: ReadonlySet<string>): Jsonl
 
 /** @throws Error naming the first thing that differs */
 function checkSame(path: string, found: EvalProtocol, wanted: EvalProtocol): void {
-  // As it is written: JSON has no undefined.
-  const { versions: _, ...fresh } = JSON.parse(JSON.stringify(wanted)) as EvalProtocol & Record<string, unknown>;
-  const { versions: __, ...before } = found as EvalProtocol & Record<string, unknown>;
-  for (const name of new Set([...Object.keys(before), ...Object.keys(fresh)])) {
-    if (isDeepStrictEqual(before[name], fresh[name])) continue;
-    const [was, is] = [before[name], fresh[name]].map((value) => JSON.stringify(value) ?? 'absent');
-    throw new Error(
-      `${path} has results of another evaluation: its ${name} was ${was} and now is ${is}. Choose another file, or the same options.`,
-    );
-  }
+  const [first] = protocolDifferences(found, wanted, { all: true });
+  if (first === undefined) return;
+  const { name, before, after } = first;
+  throw new Error(
+    `${path} has results of another evaluation: its ${name} was ${before} and now is ${after}. Choose another file, or the same options.`,
+  );
 }

@@ -13,7 +13,7 @@ import {
   timeout,
 } from 'rxjs';
 import type { Renderer } from '../../../chat/renderers/Renderer.js';
-import type { Group, Trajectory } from '../../../rl/rollout.js';
+import type { Group, Trajectory } from '../../../rl/sampling/rollout.js';
 import type { Score, ScoreArgs, Scorer } from '../../scorers/scorer.js';
 import type { EvalFailure, EvalRecord, EvalSample } from '../record.js';
 import { scorersByName } from './scorersByName.js';

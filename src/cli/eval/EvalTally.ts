@@ -1,0 +1,47 @@
+import type { EvalRecord } from '../../evals/index.js';
+import { rate } from '../../sinks/internal/progressLine.js';
+import { count } from '../output/format.js';
+import type { Status } from '../terminal/statusLine.js';
+
+/** Counts examples as they finish, for a line of progress. */
+export class EvalTally {
+  readonly #now: () => number;
+  readonly #startedMs: number;
+  readonly #total: number;
+  #done = 0;
+  #failed = 0;
+  #tokens = 0;
+  #score = 0;
+  #scored = 0;
+
+  constructor(now: () => number, total: number) {
+    this.#now = now;
+    this.#startedMs = now();
+    this.#total = total;
+  }
+
+  take({ samples, failures }: EvalRecord): void {
+    this.#done++;
+    this.#failed += failures.length;
+    for (const { score, sampledTokens } of samples) {
+      this.#score += score;
+      this.#scored++;
+      this.#tokens += sampledTokens;
+    }
+  }
+
+  status(): Status {
+    const seconds = Math.max(1, this.#now() - this.#startedMs) / 1000;
+    return {
+      label: 'evaluating',
+      fraction: this.#total === 0 ? undefined : this.#done / this.#total,
+      facts: [
+        { text: `${this.#done}/${count(this.#total, 'example')}` },
+        ...(this.#scored === 0 ? [] : [{ text: `score ${(this.#score / this.#scored).toFixed(3)}`, keep: 4 }]),
+        ...(this.#failed === 0 ? [] : [{ text: `${this.#failed} failed` }]),
+        ...(this.#tokens === 0 ? [] : [{ text: `${rate(this.#tokens / seconds)} tokens/s`, keep: 1 }]),
+        { text: `${Math.floor(seconds)} s`, keep: 4.5 },
+      ],
+    };
+  }
+}
