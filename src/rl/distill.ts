@@ -4,7 +4,7 @@ import type { Renderer } from '../chat/renderers/Renderer.js';
 import type { SamplingClient } from '../client/SamplingClient.js';
 import type { Sampleable } from '../operators/sampleFrom.js';
 import type { ModelInput } from '../wire/modelInput.js';
-import type { RlTrainer } from './learning/grpo.js';
+import type { RlTrainer } from './learning/GrpoOptions.js';
 import { reinforce, type ReinforceOptions } from './reinforce.js';
 import type { RlStep } from './learning/rlStep.js';
 import { singleTurn } from './environments/singleTurn.js';

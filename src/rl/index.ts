@@ -21,7 +21,8 @@ export {
 } from './environments/conversation.js';
 export { distill, type DistillOptions } from './distill.js';
 export { type GroupReward, groupRewards, type GroupRewardsOptions } from './rewards/groupRewards.js';
-export { grpo, type GrpoOptions, type KlPenaltyOptions, type Reference, type RlTrainer } from './learning/grpo.js';
+export { grpo } from './learning/grpo.js';
+export type { GrpoOptions, KlPenaltyOptions, Reference, RlTrainer } from './learning/GrpoOptions.js';
 export { judge, type JudgeOptions } from './rewards/judge.js';
 export { LivePolicy, type PolicyVersion } from './pacing/LivePolicy.js';
 export { type Compare, pairwise, type PairwiseOptions } from './rewards/pairwise.js';

@@ -1,6 +1,6 @@
 import { map, Observable, timer } from 'rxjs';
 import type { SampleOptions } from '../../src/client/SamplingClient.js';
-import type { RlTrainer } from '../../src/rl/learning/grpo.js';
+import type { RlTrainer } from '../../src/rl/learning/GrpoOptions.js';
 import type { Group, Rollout, RolloutHook, Trajectory, Turn } from '../../src/rl/sampling/rollout.js';
 import type { Datum } from '../../src/wire/datum.js';
 import { ModelInput } from '../../src/wire/modelInput.js';

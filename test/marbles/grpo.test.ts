@@ -16,7 +16,9 @@ import {
 import type { ModelInput } from '../../src/wire/modelInput.js';
 import type { TensorData } from '../../src/wire/tensor.js';
 import { alternating, fakeLoop, groupOf, type LoopSampler, PROMPT, turnOf } from './fakeLoop.js';
+import { keepsContract } from './contract.js';
 import { gated } from './gated.js';
+import { instantTrainer } from './instantLoop.js';
 import { marbles } from './marbles.js';
 
 const tasks = (count: number) => from(Array.from({ length: count }, (_, index) => `task ${index}`));
@@ -25,6 +27,15 @@ const waits = (events: readonly RlEvent[]) =>
   events.flatMap((event) => (event.type === 'rl-waiting' ? [`${event.for} ${event.admitted} ${event.done}`] : []));
 
 describe('grpo', () => {
+  keepsContract({
+    operator: () => (source) =>
+      source.pipe(
+        map((_, order) => groupOf(order, [1, 0])),
+        grpo(instantTrainer, { groupsPerBatch: 1 }),
+      ),
+    readsForThree: 5,
+  });
+
   it(
     'samples from the weights of the step before, and submits a step with its snapshot in one burst',
     marbles((m) => {
@@ -650,6 +661,56 @@ describe('grpo', () => {
       // All logprobs are −1, the reference's −2: the distance is 1 everywhere, so there is nothing to even out.
       expect(steps[0]!.metrics['kl_policy_base']).toBe(1);
       expect(sent).toStrictEqual([0, 0, -0.5, -0.5, 0, 0, 0.5, 0.5]);
+    }),
+  );
+
+  it.each([false, true])(
+    'holds few groups while none teaches anything, and counts all of them (refill %s)',
+    (refill) => {
+      marbles((m) => {
+        const { trainer } = fakeLoop({ stepMs: 1, sampleMs: () => 1 });
+        // Only the last task pays differently.
+        const agent: RolloutHook<string, LoopSampler> = (task, policy, { index }) =>
+          policy.turn(PROMPT).pipe(map((turn) => ({ turns: [turn], reward: task === 'task 99' ? index : 1 })));
+        const policy = new LivePolicy<LoopSampler>();
+        let held = 0;
+        const steps: RlStep[] = [];
+        tasks(100)
+          .pipe(
+            rollouts<string, LoopSampler>(agent, { policy, group: 2 }),
+            tap(() => (held = Math.max(held, policy.pace.finished.size))),
+            grpo<string, LoopSampler>(trainer, { policy, groupsPerBatch: 2, refill }),
+          )
+          .subscribe((step) => steps.push(step));
+        m.flush();
+        expect(steps).toHaveLength(1);
+        expect(steps[0]!.metrics).toMatchObject({ 'env/all/total_episodes': 200, 'groups/dropped_constant': 99 });
+        expect(steps[0]!.reward).toBeCloseTo(199 / 200);
+        expect(steps[0]!.groups.map(({ order }) => order)).toStrictEqual(
+          Array.from({ length: 17 }, (_, place) => 83 + place),
+        );
+        expect(held).toBeLessThanOrEqual(5);
+      })();
+    },
+  );
+
+  it(
+    'says that groups from elsewhere wait for training',
+    marbles((m) => {
+      const { trainer } = fakeLoop({ stepMs: 4 });
+      const events: RlEvent[] = [];
+      from([0, 1, 2, 3])
+        .pipe(
+          map((order) => groupOf(order, [1, 0])),
+          grpo(trainer, { groupsPerBatch: 1, onEvent: (event) => events.push(event) }),
+        )
+        .subscribe();
+      m.flush();
+      expect(waits(events).filter((wait) => wait.startsWith('training'))).toStrictEqual([
+        'training 1 0',
+        'training 2 1',
+        'training 3 2',
+      ]);
     }),
   );
 

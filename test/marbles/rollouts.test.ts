@@ -4,9 +4,19 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { AuthenticationError } from '../../src/client/errors.js';
 import { decodeState, encodeState } from '../../src/rl/log/storedState.js';
-import { type Group, reinforce, type RlResume, type RlStep, rollouts, type RolloutHook } from '../../src/rl/index.js';
+import {
+  type Group,
+  LivePolicy,
+  reinforce,
+  type RlEvent,
+  type RlResume,
+  type RlStep,
+  rollouts,
+  type RolloutHook,
+} from '../../src/rl/index.js';
 import { alternating, fakeLoop, groupOf, type LoopSampler, PROMPT } from './fakeLoop.js';
-import { firehose } from './contract.js';
+import { firehose, keepsContract } from './contract.js';
+import { instantAgent, instantSampler } from './instantLoop.js';
 import { gated } from './gated.js';
 import { marbles } from './marbles.js';
 
@@ -14,6 +24,11 @@ const orders = map((group: Group) => String(group.order));
 const tasks = (count: number) => from(Array.from({ length: count }, (_, index) => `task ${index}`));
 
 describe('rollouts', () => {
+  keepsContract({
+    operator: () => rollouts(instantAgent, { policy: instantSampler, group: 2, concurrency: 2 }),
+    readsForThree: 4,
+  });
+
   it(
     'works without a trainer: groups come out as they finish',
     marbles((m) => {
@@ -165,6 +180,48 @@ describe('rollouts', () => {
       expect(() => decodeState('{"version":9}', 'state.json')).toThrow(
         'state.json has version 9, this release reads 1',
       );
+    }),
+  );
+
+  it(
+    'keeps no group where weights are published by hand and nobody trains',
+    marbles((m) => {
+      const { sampler } = fakeLoop();
+      const policy = new LivePolicy<LoopSampler>();
+      policy.publish(sampler(0), 0);
+      const seen: number[] = [];
+      tasks(20)
+        .pipe(rollouts<string, LoopSampler>(alternating, { policy, group: 2 }))
+        .subscribe(({ order }) => seen.push(order));
+      m.flush();
+      expect(seen).toHaveLength(20);
+      expect(policy.pace.finished.size).toBe(0);
+    }),
+  );
+
+  it(
+    'says that it waits for rollouts in flight, with a sampler and with a live policy',
+    marbles((m) => {
+      const { sampler } = fakeLoop({ sampleMs: () => 2 });
+      const live = new LivePolicy<LoopSampler>();
+      live.publish(sampler(0), 0);
+      for (const policy of [sampler(0), live]) {
+        const events: RlEvent[] = [];
+        tasks(3)
+          .pipe(
+            rollouts<string, LoopSampler>(alternating, {
+              policy,
+              group: 2,
+              concurrency: 4,
+              onEvent: (event) => events.push(event),
+            }),
+          )
+          .subscribe();
+        m.flush();
+        expect(events.filter(({ type }) => type === 'rl-waiting')[0]).toStrictEqual({
+          ...{ type: 'rl-waiting', for: 'concurrency', admitted: 2, done: 0 },
+        });
+      }
     }),
   );
 

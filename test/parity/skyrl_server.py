@@ -1,6 +1,7 @@
 """Starts a real SkyRL server on this machine's CPU and takes this package's client through a life against it.
 
     npm run build && python3 test/parity/skyrl_server.py          # install where missing, serve, run skyrl_life.mjs, stop
+    python3 test/parity/skyrl_server.py --life skyrl_rl.mjs       # the same with another program: reinforcement learning
     python3 test/parity/skyrl_server.py --serve                   # serve until interrupted; prints the URL
 
 skyrl.md beside this file says what is installed and what is printed. By hand, not in CI: the install is about 7 GB.
@@ -38,6 +39,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--source", type=Path, help="a checkout of SkyRL to run instead of the installed release")
     parser.add_argument("--work", type=Path, help="folder for model, checkpoints and log, kept; default: a temporary one")
     parser.add_argument("--port", type=int, default=0, help="default: any free one")
+    parser.add_argument("--life", default="skyrl_life.mjs", help="the program to run, a file beside this one")
     parser.add_argument("--serve", action="store_true", help="run no client")
     parser.add_argument("--start-seconds", type=int, default=300, help="longest wait for the server to answer")
     parser.add_argument("--life-seconds", type=int, default=1200, help="longest run of the client")
@@ -138,7 +140,7 @@ def run(options: argparse.Namespace, python: Path, work: Path) -> int:
         if options.serve:
             server.wait()
             return 1
-        life = subprocess.run(["node", str(HERE / "skyrl_life.mjs"), url], cwd=ROOT, timeout=options.life_seconds)
+        life = subprocess.run(["node", str(HERE / options.life), url], cwd=ROOT, timeout=options.life_seconds)
         return life.returncode
     except (RuntimeError, TimeoutError, subprocess.TimeoutExpired) as error:
         print(error, file=sys.stderr)

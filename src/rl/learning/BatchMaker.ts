@@ -1,4 +1,5 @@
 import type { ScoredGroup } from './advantages.js';
+import { GroupTally } from './GroupTally.js';
 import type { MaskedDatum } from './trajectoryData.js';
 
 /** A group with the datums it gives, and their log probabilities under a reference where these are wanted. */
@@ -11,8 +12,10 @@ export interface PreparedGroup<T> {
 
 /** What a batch was made of. */
 export interface MadeBatch<T> {
-  /** All groups since the batch before that was trained on, also those that taught nothing. */
+  /** Groups since the batch before that was trained on, also those that taught nothing: of very many, the newest. */
   readonly groups: readonly ScoredGroup<T>[];
+  /** What all of them were like. */
+  readonly tally: GroupTally;
   readonly data: readonly MaskedDatum[];
   readonly splits: number;
   /** Of each part, the mean difference to the reference. */
@@ -37,10 +40,15 @@ export interface BatchMakerOptions {
   readonly skipped: (groups: number) => void;
 }
 
+/** Of groups that teach nothing, so many batches are held to be shown with the next step; all are counted. */
+const BATCHES_HELD = 8;
+
 /** Makes batches of groups, in their order, and starts a part of a batch as soon as its groups are there. */
 export class BatchMaker<T> {
   readonly #options: BatchMakerOptions;
-  #groups: ScoredGroup<T>[] = [];
+  #groups: { readonly group: ScoredGroup<T>; readonly teaches: boolean }[] = [];
+  #untaught = 0;
+  #tally = new GroupTally();
   #part: PreparedGroup<T>[] = [];
   #data: MaskedDatum[] = [];
   #kl: number[] = [];
@@ -63,10 +71,11 @@ export class BatchMaker<T> {
   add(prepared: PreparedGroup<T>): MadeBatch<T> | undefined {
     const { groupsPerBatch, minibatches, refill, release } = this.#options;
     const { group } = prepared;
-    this.#groups.push(group);
+    const teaches = group.teaches && prepared.data.length > 0;
+    this.#hold(group, teaches);
     this.#next = group.order + 1;
     this.#splits += prepared.splits;
-    if (group.teaches && prepared.data.length > 0) this.#part.push(prepared);
+    if (teaches) this.#part.push(prepared);
     else if (refill) {
       // It takes no place in the batch, so the next task may be taken at once.
       release(1);
@@ -86,6 +95,19 @@ export class BatchMaker<T> {
     if (this.#counted === 0) return undefined;
     this.#trainPart();
     return this.#close();
+  }
+
+  #hold(group: ScoredGroup<T>, teaches: boolean): void {
+    this.#tally.add(group);
+    this.#groups.push({ group, teaches });
+    if (teaches) return;
+    this.#untaught++;
+    if (this.#untaught <= BATCHES_HELD * this.#options.groupsPerBatch) return;
+    this.#untaught--;
+    this.#groups.splice(
+      this.#groups.findIndex((each) => !each.teaches),
+      1,
+    );
   }
 
   #trainPart(): void {
@@ -108,14 +130,17 @@ export class BatchMaker<T> {
       return undefined;
     }
     const batch: MadeBatch<T> = {
-      groups: this.#groups,
+      groups: this.#groups.map(({ group }) => group),
+      tally: this.#tally,
       data: this.#data,
       splits: this.#splits,
       kl: this.#kl,
       unreleased,
-      next: this.#groups.at(-1)!.order + 1,
+      next: this.#next,
     };
     this.#groups = [];
+    this.#untaught = 0;
+    this.#tally = new GroupTally();
     this.#data = [];
     this.#kl = [];
     this.#splits = 0;

@@ -15,7 +15,7 @@ import { lacks } from '../../operators/internal/lacks.js';
 import type { ForwardPasses, Saves, TakesSnapshots, Trainable } from '../../operators/Trainable.js';
 import type { Datum } from '../../wire/datum.js';
 import type { ForwardBackwardOutput } from '../../wire/training.js';
-import type { RlTrainer } from './grpo.js';
+import type { RlTrainer } from './GrpoOptions.js';
 
 /** Part of a batch, from the moment its groups are there. */
 interface Pass {

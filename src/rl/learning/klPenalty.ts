@@ -13,8 +13,9 @@ export function discounted(values: Float32Array, discount: number): Float32Array
 
 /**
  * Adds coefficient · mask · (mean(d) − d) to the advantages, where d is the sampled minus the reference log probability
- * and the mean goes over all tokens trained on; with a discount above 0, its discounted future sum. `reference` has a
- * value for each token of the whole sequence, the first of which nothing predicts.
+ * and the mean goes over all tokens trained on; with a discount above 0, its discounted future sum. Tokens that were only read
+ * stay at 0: the public cookbook gives them the sum of what follows, and so trains on its own prompts. `reference` has a value for
+ * each token of the whole sequence, the first of which nothing predicts.
  */
 export function penalized(
   data: readonly MaskedDatum[],
@@ -42,7 +43,7 @@ export function penalized(
       const added = discount > 0 ? discounted(penalty, discount) : penalty;
       return withAdvantages(
         each,
-        valuesOf(each.datum, 'advantages').map((advantage, place) => advantage + added[place]!),
+        valuesOf(each.datum, 'advantages').map((advantage, place) => advantage + each.mask[place]! * added[place]!),
       );
     }),
   };

@@ -21,7 +21,7 @@ export interface RlStep<T = unknown> extends Step {
   readonly metrics: Readonly<Record<string, number>>;
   /** Mean reward of all trajectories since the step before, also of groups that taught nothing. */
   readonly reward: number;
-  /** All groups since the step before, in order, also those that taught nothing. */
+  /** All groups since the step before, in order, also those that taught nothing; of very many that did not, the newest eight batches. */
   readonly groups: readonly ScoredGroup<T>[];
   /** With a checkpoint: where the run stands beside the weights saved in it. */
   readonly resume?: RlResume;

@@ -22,6 +22,16 @@ export class Pace {
     this.finished.clear();
   }
 
+  /** A group was sampled. Where nobody trains, nobody needs to know it again. */
+  sampled(group: Group): void {
+    if (this.limit !== Infinity) this.finished.set(group.order, group);
+  }
+
+  /** Groups before this one are in a checkpoint, or in none that is still to come. */
+  forgetBefore(order: number): void {
+    for (const known of this.finished.keys()) if (known < order) this.finished.delete(known);
+  }
+
   /** Training is done with so many more groups. */
   release(groups: number): void {
     this.done += groups;

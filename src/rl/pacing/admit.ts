@@ -6,11 +6,18 @@ import { type Heard, listen } from '../../operators/internal/listen.js';
 import type { LivePolicy } from './LivePolicy.js';
 import type { RlListener } from './rlEvent.js';
 
+/** What a wait for room downstream is a wait for. */
+type FullReason = 'concurrency' | 'training';
+
 /**
  * Lets values through while there is a policy and fewer than the pace's limit are admitted beyond what training is done
  * with. Values that wait are queued, and its gate is closed while one does. Completes when the last value has been let through.
  */
-export function admit<T, S>(policy: LivePolicy<S>, report?: RlListener): MonoTypeOperatorFunction<T> {
+export function admit<T, S>(
+  policy: LivePolicy<S>,
+  report?: RlListener,
+  whenFull: FullReason = 'concurrency',
+): MonoTypeOperatorFunction<T> {
   return (source) =>
     new Observable((subscriber) => {
       const { pace } = policy;
@@ -23,9 +30,13 @@ export function admit<T, S>(policy: LivePolicy<S>, report?: RlListener): MonoTyp
 
       const mayAdmit = () => policy.current !== undefined && admitted - pace.done < pace.limit;
 
+      const reasonToWait = () => {
+        if (policy.current === undefined) return 'policy';
+        return mayAdmit() ? whenFull : 'training';
+      };
       const tell = () => {
         if (ended && waiting.length === 0) return;
-        const reason = policy.current === undefined ? 'policy' : 'training';
+        const reason = reasonToWait();
         const key = `${reason} ${admitted} ${pace.done}`;
         if (key === told) return;
         told = key;
@@ -47,7 +58,7 @@ export function admit<T, S>(policy: LivePolicy<S>, report?: RlListener): MonoTyp
         }
         if (subscriber.closed) return;
         if (ended && waiting.length === 0) return subscriber.complete();
-        if (!mayAdmit()) tell();
+        if (!mayAdmit() || waiting.length > 0) tell();
         if (waiting.length > 0) downstream.waitIfClosed();
         // One is read ahead, so that the end of the tasks is known when the last of them is trained on.
         gate.set(waiting.length === 0);

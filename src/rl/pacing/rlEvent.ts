@@ -6,12 +6,13 @@ export type RlEvent =
       /**
        * - `policy`: there is nothing to sample from yet
        * - `training`: as many groups are admitted beyond what was trained on as may be
+       * - `concurrency`: as many rollouts are in flight as may be
        * - `rollouts`: the trainer has nothing to do, since the next batch lacks groups that are still being sampled
        */
-      readonly for: 'policy' | 'training' | 'rollouts';
+      readonly for: 'policy' | 'training' | 'concurrency' | 'rollouts';
       /** Groups admitted so far; of `rollouts`, groups that have arrived. */
       readonly admitted: number;
-      /** Of these, groups that training is done with. */
+      /** Of these, groups that training is done with; of `concurrency` without a trainer, groups that are finished. */
       readonly done: number;
     }
   | { readonly type: 'group-admitted'; readonly order: number; readonly step: number }

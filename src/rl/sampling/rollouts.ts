@@ -123,22 +123,40 @@ export function rollouts<T, S extends Sampleable = SamplingClient>(
         const known = sampled.get(order);
         sampled.delete(order);
         return (known === undefined ? runGroup(plan, task, order) : of({ ...known, task })).pipe(
-          tap((group) => live.pace.finished.set(order, group)),
+          tap((group) => live.pace.sampled(group)),
         );
       };
       const result =
         policy instanceof LivePolicy
           ? numbered.pipe(admit(policy, report), concatMapAhead(project, { ahead: groups - 1 }))
           : numbered.pipe(
-              mergeMapWeighted(({ task, order }) => runGroup(plan, task, order), {
-                weight: () => 1,
-                // Nothing is admitted before the first sampler, as nothing is before the first budget.
-                budget: samplersInto(live, policy, report).pipe(map(() => Infinity)),
-                concurrency: groups,
-              }),
+              mergeMapWeighted(
+                countingRoom(({ task, order }) => runGroup(plan, task, order), groups, report),
+                {
+                  weight: () => 1,
+                  // Nothing is admitted before the first sampler, as nothing is before the first budget.
+                  budget: samplersInto(live, policy, report).pipe(map(() => Infinity)),
+                  concurrency: groups,
+                },
+              ),
             );
       return result.subscribe(subscriber);
     });
+}
+
+/** The same groups, with a word whenever no more may be in flight. */
+function countingRoom<A, B>(
+  start: (value: A) => Observable<B>,
+  room: number,
+  report: RlListener,
+): (value: A) => Observable<B> {
+  let admitted = 0;
+  let done = 0;
+  return (value) => {
+    admitted++;
+    if (admitted - done === room) report({ type: 'rl-waiting', for: 'concurrency', admitted, done });
+    return start(value).pipe(tap(() => done++));
+  };
 }
 
 /** Publishes what comes, counting from 0. */

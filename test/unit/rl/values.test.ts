@@ -2,10 +2,18 @@ import { lastValueFrom, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { discounted, penalized } from '../../../src/rl/learning/klPenalty.js';
 import { forLoss, groupData, valuesOf } from '../../../src/rl/learning/trajectoryData.js';
-import { environmentMetrics, offPolicyMetrics } from '../../../src/rl/learning/rlMetrics.js';
+import { GroupTally } from '../../../src/rl/learning/GroupTally.js';
+import { offPolicyMetrics } from '../../../src/rl/learning/offPolicyMetrics.js';
 import { scored } from '../../../src/rl/learning/scored.js';
 import { wholeSequence } from '../../../src/rl/learning/wholeSequence.js';
-import { advantages, type AdvantagesOptions, type Group, type Trajectory, type Turn } from '../../../src/rl/index.js';
+import {
+  advantages,
+  type AdvantagesOptions,
+  type Group,
+  type ScoredGroup,
+  type Trajectory,
+  type Turn,
+} from '../../../src/rl/index.js';
 import { TensorData } from '../../../src/wire/tensor.js';
 import { groupOf, turnOf } from '../../marbles/fakeLoop.js';
 
@@ -123,12 +131,18 @@ describe('the KL penalty', () => {
     expect(kl).toBe(0.75);
     expect([...valuesOf(penalty[0]!.datum, 'advantages')]).toStrictEqual([0, 1.5, -0.5, 0, 2]);
   });
-  it('adds its discounted future sum', () => {
+  it('adds its discounted future sum to what was sampled, and never trains on what was only read', () => {
     const { data: penalty } = penalized(data(), reference, 2, 0.5);
     // Penalties are 0, 0.5, −1.5, 0, 1; their sums from the back: 1, 0.5, −1.25, −0.125, −0.0625.
-    expect([...valuesOf(penalty[0]!.datum, 'advantages')]).toStrictEqual([-0.0625, 0.875, -0.25, 0.5, 2]);
+    expect([...valuesOf(penalty[0]!.datum, 'advantages')]).toStrictEqual([0, 0.875, -0.25, 0, 2]);
   });
 });
+
+const environmentMetrics = (groups: readonly ScoredGroup[]): Record<string, number> => {
+  const tally = new GroupTally();
+  for (const group of groups) tally.add(group);
+  return tally.environment();
+};
 
 describe('metrics', () => {
   it('of sampler and trainer go over tokens trained on', () => {
