@@ -20,14 +20,16 @@ export interface CsvOptions<T> extends RowOptions<T> {
  * fromCsv<{ question: string; answer: string }>('pairs.csv')
  * ```
  * Quoting as in RFC 4180: fields in quotes may hold delimiters, line ends and doubled quotes. A record with too few or
- * too many fields, text after a closing quote, or a quote that never closes is a bad row, named by the line it starts
- * on. Values are strings; give `decode` to have numbers. Like {@link fromJsonl} in all else.
+ * too many fields, text after a closing quote, a quote that never closes, or text that is not UTF-8 is a bad row, named by
+ * the line it starts on. A header that names a column twice is a {@link SourceError}. Values are strings; give `decode` to have numbers. Like {@link fromJsonl} in all else.
  */
 export function fromCsv<T = Record<string, string>>(path: string | URL, options: CsvOptions<T> = {}): Observable<T> {
   const { delimiter } = options;
   if (delimiter !== undefined && (delimiter.length !== 1 || /["\r\n]/.test(delimiter))) {
     throw new RangeError(`delimiter must be one character other than a quote or a line end, got '${delimiter}'`);
   }
+  const twice = repeated(options.columns ?? []);
+  if (twice !== undefined) throw new RangeError(`columns names '${twice}' twice`);
   return fromRowBatches((signal) => records(filePath(path), signal, options), { name: 'fromCsv' });
 }
 
@@ -52,7 +54,14 @@ async function* records<T>(file: string, signal: AbortSignal, options: CsvOption
 
 function headerOf({ line, fields, problem }: CsvRecord, file: string): readonly string[] {
   if (problem !== undefined) throw new SourceError(`${file}:${line}`, `the header: ${problem}`);
+  const twice = repeated(fields);
+  if (twice !== undefined) throw new SourceError(`${file}:${line}`, `the header names the column '${twice}' twice`);
   return fields;
+}
+
+/** A name that comes twice: a row has room for one. Columns without a name, which spreadsheets leave at the end, do not count. */
+function repeated(columns: readonly string[]): string | undefined {
+  return columns.find((column, place) => column !== '' && columns.indexOf(column) < place);
 }
 
 function toObject({ fields, problem }: CsvRecord, columns: readonly string[]): Record<string, string> {

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { Observable } from 'rxjs';
 import { fromRowBatches } from './fromRowBatches.js';
 import { type JsonElement, JsonElementSplitter } from './internal/jsonElements.js';
@@ -32,6 +33,7 @@ async function* elements<T>(file: string, signal: AbortSignal, options: RowOptio
 function* rowsOf<T>(elements: Iterable<JsonElement>, tally: RowTally<T>): Generator<T> {
   for (const { line, bytes } of elements) {
     if (bytes === undefined) tally.tooLong(line);
+    else if (!isUtf8(bytes)) tally.skip(line, 'not UTF-8');
     else yield* tally.take(line, () => JSON.parse(bytes.toString('utf8')) as unknown);
   }
 }

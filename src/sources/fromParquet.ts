@@ -13,6 +13,9 @@ export interface ParquetOptions<T> extends RowOptions<T> {
   readonly columns?: readonly string[];
 }
 
+/** `PAR1` at both ends and a length between them. */
+const SHORTEST = 12;
+
 /**
  * The rows of a Parquet file as objects, in order, as fast as demand allows.
  *
@@ -41,6 +44,7 @@ async function* rowGroups<T>(
   try {
     const { size } = await handle.stat();
     tally.totalBytes = size;
+    if (size < SHORTEST) throw new SourceError(path, size === 0 ? 'the file is empty' : 'not a Parquet file');
     const read = async (start: number, end: number): Promise<ArrayBuffer> => {
       // Looked at before memory is asked for: a damaged file can name any place and any length.
       if (!(start >= 0 && start <= end && end <= size)) throw new Error(`damaged: bytes ${start} to ${end} of ${size}`);

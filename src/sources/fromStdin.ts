@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Observable } from 'rxjs';
 import { fromRowBatches } from './fromRowBatches.js';
 import { jsonLines } from './internal/jsonLines.js';
+import { readStream } from './internal/readStream.js';
 import { RowTally } from './internal/rowTally.js';
 import type { RowOptions } from './RowOptions.js';
 import { SourceError } from './SourceError.js';
@@ -29,27 +30,10 @@ export function fromStdin<T = unknown>(options: StdinOptions<T> = {}): Observabl
         );
       taken.add(input);
       const tally = new RowTally<T>('stdin', options);
-      return jsonLines(read(input, signal, tally), tally);
+      return jsonLines(readStream('stdin', input, signal, tally), tally);
     },
     { name: 'fromStdin' },
   );
 }
 
 const taken = new WeakSet<Readable>();
-
-async function* read(input: Readable, signal: AbortSignal, count: { bytes: number }): AsyncGenerator<Buffer> {
-  // Waiting for a terminal can take for ever: unsubscribing must not have to wait for the next line.
-  const stop = () => input.destroy();
-  signal.addEventListener('abort', stop, { once: true });
-  try {
-    for await (const chunk of input as AsyncIterable<Buffer | string>) {
-      const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
-      count.bytes += bytes.length;
-      yield bytes;
-    }
-  } catch (cause) {
-    throw new SourceError('stdin', cause instanceof Error ? cause.message : String(cause), { cause });
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
-}

@@ -325,8 +325,8 @@ describe('fromJson', () => {
   });
 
   it.each([
-    ['{"a":1}', ':1: expected a JSON array of rows'],
-    ['', ':1: the JSON array does not end'],
+    ['{"a":1}', ':1: expected a JSON array of rows; a file with one row on each line should end in .jsonl'],
+    ['', ': the file is empty'],
     ['[1,\n2', ':2: the JSON array does not end'],
     ['[1]\n[2]', ':2: more text after the JSON array'],
   ])('refuses %j', async (text, message) => {

@@ -1,16 +1,16 @@
-import { StringDecoder } from 'node:string_decoder';
+import { Utf8Chunks } from './Utf8Chunks.js';
 
 export interface CsvRecord {
   /** The line it starts on, from 1. */
   readonly line: number;
   readonly fields: readonly string[];
-  /** What is wrong with its quotes, or with its length. */
+  /** What is wrong with its quotes, its length or its encoding. */
   readonly problem?: string;
 }
 
 /** Cuts CSV (RFC 4180) into records: quoted fields may hold delimiters, line ends and doubled quotes. */
 export class CsvSplitter {
-  readonly #decoder = new StringDecoder('utf8');
+  readonly #chunks = new Utf8Chunks();
   readonly #delimiter: string;
   #line = 1;
   #startLine = 1;
@@ -32,11 +32,11 @@ export class CsvSplitter {
   }
 
   *push(chunk: Buffer): Generator<CsvRecord> {
-    yield* this.#read(this.#decoder.write(chunk));
+    yield* this.#read(this.#chunks.decode(chunk));
   }
 
   *end(): Generator<CsvRecord> {
-    yield* this.#read(this.#decoder.end());
+    yield* this.#read(this.#chunks.end());
     if (this.#state === 'quoted') this.#problem = 'a quoted field does not end';
     if (this.#state !== 'start' || this.#length > 0) yield this.#record();
   }
@@ -85,6 +85,8 @@ export class CsvSplitter {
   }
 
   #keep(text: string): void {
+    // In a chunk that is all UTF-8 the file itself has the character.
+    if (!this.#chunks.isUtf8 && text.includes('\uFFFD')) this.#problem ??= 'not UTF-8';
     this.#length += text.length;
     if (this.#length <= this.maxLength) {
       this.#field += text;

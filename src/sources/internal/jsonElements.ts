@@ -27,6 +27,7 @@ export class JsonElementSplitter {
   #pieceBytes = 0;
   #started = false;
   #first = true;
+  #empty = true;
 
   constructor(
     readonly file: string,
@@ -34,6 +35,7 @@ export class JsonElementSplitter {
   ) {}
 
   *push(chunk: Buffer): Generator<JsonElement> {
+    if (chunk.length > 0) this.#empty = false;
     let start = 0;
     for (let place = 0; place < chunk.length; place++) {
       const byte = chunk[place]!;
@@ -82,6 +84,7 @@ export class JsonElementSplitter {
 
   /** Throws where the array has not ended. */
   end(): void {
+    if (this.#empty) throw new SourceError(this.file, 'the file is empty');
     if (this.#state !== 'after') this.#fail('the JSON array does not end');
   }
 
@@ -89,7 +92,8 @@ export class JsonElementSplitter {
     // A byte-order mark may come first.
     if (SPACE.has(byte) || (this.#state === 'before' && [0xef, 0xbb, 0xbf].includes(byte))) return;
     if (this.#state === 'after') this.#fail('more text after the JSON array');
-    if (byte !== 0x5b) this.#fail('expected a JSON array of rows');
+    if (byte !== 0x5b)
+      this.#fail('expected a JSON array of rows; a file with one row on each line should end in .jsonl');
     this.#state = 'inside';
   }
 
