@@ -124,7 +124,7 @@ export function progressBar<T>({
         source$.subscribe({
           next: (event) => {
             if (event.type !== 'source-progress') return;
-            reading = `${event.rows} rows read`;
+            reading = `${event.rows} ${event.rows === 1 ? 'row' : 'rows'} read`;
             if (event.totalBytes! > 0) share = event.done ? 1 : event.bytes / event.totalBytes!;
             changed = true;
           },

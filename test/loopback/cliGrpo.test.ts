@@ -68,6 +68,15 @@ describe('grpo', () => {
     expect([code, stderr]).toEqual([1, expect.stringMatching(/nothing to learn.*\n.*too hard/s) as string]);
   });
 
+  it('is no success where no group has a spread of rewards', { timeout: 60_000 }, async () => {
+    write('nothing.mjs', 'export default () => 0;');
+    const { code, stderr } = await run([
+      ...args('--steps', '1', '--reward', path('nothing.mjs')),
+      ...['--log', path('none'), '--group', '2', '--groups-per-batch', '2'],
+    ]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('nothing was trained') as string]);
+  });
+
   it('says what a reward module should export, and what is wrong with a task', async () => {
     write('wrong.mjs', 'export const reward = 1;');
     expect((await run(args('--reward', path('wrong.mjs')))).stderr).toMatch(/exports no reward\n.*export default/);

@@ -55,6 +55,18 @@ describe('train', () => {
     expect(existsSync(join(path, 'checkpoints.jsonl'))).toBe(false);
   });
 
+  it.each([
+    ['empty.jsonl', 'empty.jsonl holds nothing to train on'],
+    ['bad.jsonl', 'bad.jsonl holds nothing to train on'],
+  ])('with --steps is no success where %s has no row', { timeout: 60_000 }, async (name, message) => {
+    const data = name === 'bad.jsonl' ? rowsIn(name, { a: 1 }, []) : rowsIn(name);
+    const flags = ['-m', 'tinker-rx/tiny', '--rank', '4', '--steps', '2', '--skip-bad-rows'];
+    const { code, stderr, stdout } = await run(['train', data, ...flags, '--log', join(folder, `none-${name}`)]);
+    expect(stderr).toContain(message);
+    expect(stderr + stdout).not.toContain('finished');
+    expect(code).toBe(1);
+  });
+
   it.each([[], ['--steps', '1']])(
     'counts rows with nothing to train and bad rows, and names fields: %j',
     { timeout: 60_000 },
@@ -154,6 +166,13 @@ describe('sample', () => {
     expect(mixed.stderr).toContain('has the samples of other prompts');
     expect(mixed.code).toBe(1);
     expect((await run([...ask, 'hi', '--resume'])).code).toBe(2);
+  });
+
+  it('of a file without a prompt is no success', { timeout: 60_000 }, async () => {
+    const file = inFile('blank.txt', '', ' ');
+    const { code, stderr } = await run([...ask, '--file', file]);
+    expect(stderr).toContain(`Error: ${file} holds no prompts`);
+    expect(code).toBe(1);
   });
 
   it('declares the tools of a row', { timeout: 60_000 }, async () => {

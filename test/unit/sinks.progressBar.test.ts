@@ -151,6 +151,18 @@ describe('progressBar', () => {
   );
 
   it(
+    'says one row, and not 1 rows, before the first step',
+    marbles((m) => {
+      const { stream, written } = screen(false);
+      const event = { type: 'source-progress', file: 'x', bytes: 1, rows: 1, badRows: 0, untrainedRows: 0 } as const;
+      const source$ = timer(500).pipe(map((): SourceEvent => ({ ...event, done: false })));
+      m.expect(m.cold('1s |').pipe(progressBar({ stream, source$ }))).toBeObservable('1s |');
+      m.flush();
+      expect(written.join('')).toContain(', 1 row read');
+    }),
+  );
+
+  it(
     'shows what the service waits for, until something moves',
     marbles((m) => {
       const { stream, written } = screen(true, 200);

@@ -153,7 +153,7 @@ function promptsOf(context: Context, file: string): Observable<readonly Message[
   return readPrompts(context, { words: [], file }).prompts.pipe(
     map((prompt) => {
       if (prompt.kind === 'chat') return prompt.messages;
-      throw new CliError(`${file}, line ${prompt.line ?? 1}: ${prompt.kind === 'bad' ? prompt.reason : 'no prompt'}`);
+      throw new CliError(`${file}:${prompt.line ?? 1}: ${prompt.kind === 'bad' ? prompt.reason : 'no prompt'}`);
     }),
   );
 }

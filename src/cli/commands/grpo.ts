@@ -132,6 +132,10 @@ async function run(
     plan,
     totalSteps,
     resume,
+    nothing: [
+      'No group had answers of different reward: nothing was trained',
+      { details: 'The same command with --calibrate says what there is to learn.' },
+    ],
     steps: (stop$) =>
       tasks.pipe(
         repeatEpochs(config.steps === undefined ? { epochs: config.epochs } : {}),

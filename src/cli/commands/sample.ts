@@ -106,6 +106,7 @@ export default async function sample(
     note(context, `Interrupted after ${count(tally.finished, 'prompt')}; the others were cancelled.${again}`);
     return INTERRUPTED;
   }
+  if (tally.asked === 0 && (output?.found ?? 0) === 0) throw new CliError(`${name} holds no prompts`);
   const failed = tally.failed - tally.skipped;
   if (output !== undefined) {
     const skipped = tally.skipped === 0 ? '' : `, ${count(tally.skipped, 'bad row')} skipped`;

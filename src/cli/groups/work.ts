@@ -126,7 +126,10 @@ export function declareWork(program: Command, declaration: Declaration): void {
     .description('Sample for a prompt, a file of prompts, or prompts from standard input; results come as they finish')
     .argument('[prompt...]', 'the prompt; several words are one prompt')
     .requiredOption('-m, --model <model>', MODEL)
-    .option('--file <path>', 'prompts, one a line: text, or JSON (a string, {prompt}, {messages})')
+    .option(
+      '--file <path>',
+      'prompts, one a line: text, or JSON (a string, {prompt}, {messages}); or a .json, .csv or .parquet file of such rows',
+    )
     .option('--whole', 'take the file or standard input as one prompt')
     .option('-n, --num-samples <n>', 'samples a prompt', integer(1), 1)
     .option('--max-tokens <n>', 'most tokens of a sample', integer(1), 256)

@@ -1,9 +1,14 @@
-import { createReadStream, statSync } from 'node:fs';
-import { createInterface } from 'node:readline';
-import type { Readable } from 'node:stream';
-import { type Observable, of } from 'rxjs';
+import { constants, isUtf8 } from 'node:buffer';
+import { statSync } from 'node:fs';
+import { concat, concatMap, defer, from, type Observable, of } from 'rxjs';
 import type { Message, ToolSpec } from '../../chat/renderers/Message.js';
+import { keepGate } from '../../operators/keepGate.js';
 import { fromRowBatches } from '../../sources/fromRowBatches.js';
+import { LineSplitter, type Line } from '../../sources/internal/lineSplitter.js';
+import { type ByteCount, readBytes, withoutCompression } from '../../sources/internal/readBytes.js';
+import { readStream } from '../../sources/internal/readStream.js';
+import { originOf } from '../../sources/internal/rowOrigin.js';
+import type { SourceEvent } from '../../sources/RowOptions.js';
 import { toConversation } from '../../sources/toConversation.js';
 import { CliError } from '../CliError.js';
 import type { Context } from '../context.js';
@@ -35,56 +40,98 @@ export interface PromptSource {
 export function readPrompts({ stdin }: Context, options: PromptOptions): PromptSource {
   const { words, file, whole = false } = options;
   if (words.length > 0 && file !== undefined) throw new CliError('Give a prompt or --file, not both', { exitCode: 2 });
-  if (words.length > 0)
+  if (words.join('').trim() !== '')
     return {
       prompts: of({ ...textPrompt(words.join(' '), options), alone: true }),
       name: undefined,
       share: () => undefined,
     };
-  if (file === undefined && stdin.isTTY === true)
+  if (words.length > 0 || (file === undefined && stdin.isTTY === true))
     throw new CliError('No prompt', { details: 'Give one, or --file, or pipe prompts in.', exitCode: 2 });
-  const isFile = file !== undefined && file !== '-';
+  const path = file === '-' ? undefined : file;
   // Looked at before the service is: who misspelt a name need not wait for a model.
-  const totalBytes = isFile ? statSync(file).size : 0;
-  const open = () => (isFile ? createReadStream(file) : stdin);
-  let bytes = 0;
-  const onLine = (line: string) => (bytes += Buffer.byteLength(line) + 1);
+  const stats = path === undefined ? undefined : statSync(path);
+  if (stats?.isDirectory() === true) throw new CliError(`${path}: is a folder`);
+  const name = path ?? 'stdin';
+  const count: ByteCount = { bytes: 0, totalBytes: undefined };
+  const open = (signal: AbortSignal) =>
+    path === undefined ? readStream(name, stdin, signal, count) : readBytes(path, signal, count);
+  const share = () => (whole || !count.totalBytes ? undefined : Math.min(1, count.bytes / count.totalBytes));
+  if (whole) return { name, share, prompts: fromRowBatches((signal) => wholePrompt(open(signal), name, options)) };
+  if (path !== undefined && /\.(json|csv|tsv|parquet)$/i.test(withoutCompression(path)))
+    return { name, share, prompts: rowPrompts(path, options, count) };
+  // By lines where they are all there is in a file: it is read in large pieces, long before they are asked.
+  let lineBytes = 0;
+  const onLine = (text: string) => (lineBytes += Buffer.byteLength(text) + 1);
+  const isPlain = stats !== undefined && withoutCompression(name) === name;
   return {
-    name: isFile ? file : 'stdin',
-    prompts: fromRowBatches(() => (whole ? wholePrompt(open(), options) : linePrompts(open(), options, onLine))),
-    share: () => (whole || totalBytes === 0 ? undefined : Math.min(1, bytes / totalBytes)),
+    name,
+    share: isPlain ? () => Math.min(1, lineBytes / Math.max(1, stats.size)) : share,
+    prompts: fromRowBatches((signal) => linePrompts(open(signal), options, onLine)),
   };
 }
 
-async function* wholePrompt(input: Readable, options: PromptOptions): AsyncGenerator<readonly Prompt[]> {
-  let text = '';
-  for await (const chunk of input as AsyncIterable<Buffer | string>) text += chunk.toString();
-  yield [{ ...textPrompt(text.replace(/\n$/, ''), options), alone: true }];
+async function* wholePrompt(
+  chunks: AsyncIterable<Buffer>,
+  name: string,
+  options: PromptOptions,
+): AsyncGenerator<readonly Prompt[]> {
+  const pieces: Buffer[] = [];
+  for await (const chunk of chunks) pieces.push(chunk);
+  const bytes = Buffer.concat(pieces);
+  if (!isUtf8(bytes)) throw new CliError(`${name}: not UTF-8`);
+  const text = bytes
+    .toString('utf8')
+    .replace(/^\uFEFF/, '')
+    .replace(/\r?\n$/, '');
+  if (text.trim() !== '') yield [{ ...textPrompt(text, options), alone: true }];
 }
 
 async function* linePrompts(
-  input: Readable,
+  chunks: AsyncIterable<Buffer>,
   options: PromptOptions,
-  onLine: (line: string) => void,
-): AsyncGenerator<readonly Prompt[]> {
-  // An error of the stream is none of its lines.
-  const failed = new Promise<never>((_, reject) => input.once('error', reject));
-  failed.catch(() => {});
-  const lines = createInterface({ input, crlfDelay: Infinity })[Symbol.asyncIterator]();
-  try {
-    for (let line = 1; ; line++) {
-      const next = await Promise.race([lines.next(), failed]);
-      if (next.done === true) return;
-      onLine(next.value);
-      if (next.value.trim() !== '') yield [{ ...linePrompt(next.value, options), line }];
+  onLine: (text: string) => void,
+): AsyncGenerator<Iterable<Prompt>> {
+  const splitter = new LineSplitter(constants.MAX_STRING_LENGTH);
+  function* promptsOf(lines: Iterable<Line>): Generator<Prompt> {
+    for (const { number: line, text, problem } of lines) {
+      onLine(text ?? '');
+      if (text === undefined) yield { kind: 'bad', reason: problem!, source: null, line };
+      else yield { ...linePrompt(text, options), line };
     }
-  } finally {
-    input.destroy();
   }
+  for await (const chunk of chunks) yield promptsOf(splitter.push(chunk));
+  yield promptsOf(splitter.end());
+}
+
+/** The rows of a file that has no lines of its own, in order; those that cannot be read are bad prompts in their place. */
+function rowPrompts(path: string, options: PromptOptions, count: ByteCount): Observable<Prompt> {
+  return defer(() => {
+    let bad: Prompt[] = [];
+    const takeBad = () => {
+      const taken = bad;
+      bad = [];
+      return taken;
+    };
+    const onEvent = (event: SourceEvent) => {
+      if (event.type === 'source-progress') ({ bytes: count.bytes, totalBytes: count.totalBytes } = event);
+      if (event.type === 'row-skipped') bad.push({ kind: 'bad', reason: event.reason, source: null, line: event.line });
+    };
+    const decode = (row: unknown) => rowPrompt(row, options);
+    // The reader of Parquet is large, and most prompts are lines.
+    const rows = from(import('../../sources/internal/rowsOfFile.js')).pipe(
+      keepGate(),
+      concatMap(({ rowsOfFile }) => rowsOfFile<Prompt>(path, { decode, onBadRow: 'skip', onEvent })),
+    );
+    const inPlace = rows.pipe(concatMap((prompt) => [...takeBad(), { ...prompt, line: originOf(prompt)!.line }]));
+    return concat(inPlace, defer(takeBad));
+  });
 }
 
 /** One line. One that is no prompt does not stop the others. */
 function linePrompt(line: string, options: PromptOptions): Prompt {
+  if (line.includes('\0'))
+    return { kind: 'bad', reason: 'holds zero bytes: the file is not text in UTF-8', source: null };
   if (!/^\s*[{["]/.test(line)) return textPrompt(line, options);
   let row: unknown;
   try {
@@ -94,8 +141,13 @@ function linePrompt(line: string, options: PromptOptions): Prompt {
     if (!line.trimStart().startsWith('{')) return textPrompt(line, options);
     return { kind: 'bad', reason: 'not JSON', source: line };
   }
+  return rowPrompt(row, options);
+}
+
+/** One row: a text, `{prompt}`, or a conversation in any form that training takes. */
+function rowPrompt(row: unknown, options: PromptOptions): Prompt {
   if (typeof row === 'string') return textPrompt(row, options);
-  const { prompt, tools } = row as { readonly prompt?: unknown; readonly tools?: unknown };
+  const { prompt, tools } = (row ?? {}) as { readonly prompt?: unknown; readonly tools?: unknown };
   if (typeof prompt === 'string') return { ...textPrompt(prompt, options), source: row };
   try {
     const conversation = toConversation(Array.isArray(prompt) ? { messages: prompt, tools } : row);

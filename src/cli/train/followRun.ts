@@ -14,10 +14,11 @@ import type { Step } from '../../operators/step.js';
 import type { Checkpoint } from '../../operators/trainingBatch.js';
 import type { ResumePoint } from '../../sources/resumeFrom.js';
 import type { SourceEvent } from '../../sources/index.js';
+import { CliError } from '../CliError.js';
 import { INTERRUPTED, note, type Context } from '../context.js';
 import { shellWord } from '../output/format.js';
 import { printProperties } from '../output/print.js';
-import type { RunPlan } from './runFolder.js';
+import type { RunConfig, RunPlan } from './runFolder.js';
 
 /** What a run came to. */
 export interface Outcome {
@@ -27,20 +28,32 @@ export interface Outcome {
 }
 
 export interface FollowOptions {
-  readonly plan: Pick<RunPlan<unknown>, 'folder' | 'dashboard'>;
+  readonly plan: Pick<RunPlan<Pick<RunConfig, 'data'>>, 'config' | 'folder' | 'dashboard'>;
   readonly totalSteps: number;
   readonly resume: ResumePoint;
   /** The steps, once they are in the log; `stop$` ends the data, so that steps in flight are finished and the last one is saved. */
   readonly steps: (stop$: Observable<void>) => Observable<Step>;
+  /** What is wrong where not one step came of the data. Default: that it holds nothing to train on. */
+  readonly nothing?: ConstructorParameters<typeof CliError>;
   /** How the data is read, for the progress bar. */
   readonly source$?: Observable<SourceEvent>;
 }
 
-/** Runs the steps with a log, a progress bar and perhaps a dashboard. The first Ctrl-C finishes and saves, the second one stops at once. */
+/**
+ * Runs the steps with a log, a progress bar and perhaps a dashboard. The first Ctrl-C finishes and saves, the second one stops at once.
+ * @throws CliError where not one step came of the data
+ */
 export async function followRun(
   context: Context,
   service: ServiceClient,
-  { plan, totalSteps, resume, steps, source$ }: FollowOptions,
+  {
+    plan,
+    totalSteps,
+    resume,
+    steps,
+    source$,
+    nothing = [`${plan.config.data} holds nothing to train on`],
+  }: FollowOptions,
 ): Promise<Outcome> {
   const { progressBar } = await import('../../sinks/index.js');
   const stop$ = new ReplaySubject<void>(1);
@@ -80,6 +93,8 @@ export async function followRun(
     await dashboard?.close();
   }
   if (presses > 1) await service.destroy();
+  // A run that was finished before takes no step either.
+  if (last === undefined && presses === 0 && resume.steps === 0) throw new CliError(...nothing);
   return { last, checkpoint, interrupted: presses > 0 && (last?.index ?? -1) + 1 < totalSteps };
 }
 
