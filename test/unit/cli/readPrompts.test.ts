@@ -138,7 +138,7 @@ describe('a file of prompts', () => {
 it('takes characters whole that come in two pieces', async () => {
   const stdin = new PassThrough();
   const bytes = Buffer.from('字');
-  const { prompts } = readPrompts({ ...contextOf().context, stdin } as never, { words: [], whole: true });
+  const { prompts } = readPrompts({ ...contextOf().context, stdin }, { words: [], whole: true });
   const found = firstValueFrom(prompts);
   stdin.write(bytes.subarray(0, 1));
   await turn();
@@ -148,7 +148,7 @@ it('takes characters whole that come in two pieces', async () => {
 
 it('lets go of standard input when nobody waits for a prompt any more', () => {
   const stdin = new PassThrough();
-  readPrompts({ ...contextOf().context, stdin } as never, { words: [] })
+  readPrompts({ ...contextOf().context, stdin }, { words: [] })
     .prompts.subscribe()
     .unsubscribe();
   expect(stdin.destroyed).toBe(true);
