@@ -30,6 +30,8 @@ export type {
 } from './wire/optimizer.js';
 export type {
   Checkpoint,
+  CheckpointSearchCursor,
+  CheckpointSearchResponse,
   CheckpointsListResponse,
   Cursor,
   ExternalWeightsUrlsResponse,
@@ -80,4 +82,4 @@ export type {
   OptimStepResponse,
   PpoConfig,
 } from './wire/training.js';
-export type { LoadWeightsResponse, WeightsInfoResponse } from './wire/weights.js';
+export type { ExternalWeightsUpload, LoadWeightsResponse, WeightsInfoResponse } from './wire/weights.js';

@@ -2,6 +2,9 @@ import { concatMap, defer, map, repeat, take, timer, throwError, of, type Observ
 import { jwtClaims } from '../transport/auth.js';
 import {
   AssignProjectRequest,
+  type CheckpointSearchCursor,
+  CheckpointSearchRequest,
+  CheckpointSearchResponse,
   CheckpointsListResponse,
   ExternalWeightsUrlsResponse,
   GetSessionResponse,
@@ -18,8 +21,18 @@ import type { Input } from '../wire/record.js';
 import { GetSamplerResponse } from '../wire/sampling.js';
 import type { FinishStatus } from '../wire/session.js';
 import { ValidationError } from '../wire/tinkerError.js';
-import { parseTinkerPath } from '../wire/tinkerPath.js';
-import { CopyWeightsRequest, CopyWeightsResponse, WeightsInfoRequest, WeightsInfoResponse } from '../wire/weights.js';
+import { parseTinkerPath, type CheckpointType } from '../wire/tinkerPath.js';
+import type { LoraConfig } from '../wire/training.js';
+import {
+  CopyWeightsRequest,
+  CopyWeightsResponse,
+  ExternalWeightsUpload,
+  ExternalWeightsUploadFinishRequest,
+  ExternalWeightsUploadFinishResponse,
+  ExternalWeightsUploadStartRequest,
+  WeightsInfoRequest,
+  WeightsInfoResponse,
+} from '../wire/weights.js';
 import { optionNames, withoutCallOptions, type CallOptions } from './CallOptions.js';
 import { RequestFailedError } from './errors.js';
 import type { Call } from './connection/Connection.js';
@@ -58,6 +71,35 @@ export interface CopyWeightsOptions extends CallOptions {
   /** The owner's token, to copy another user's weights. Sent as a secret header. */
   readonly weightsAccessToken?: string;
 }
+/** What is going to be uploaded. */
+export interface ExternalWeightsUploadOptions extends CallOptions {
+  /** The base model that the adapter was trained on. */
+  readonly baseModel: string;
+  /** The adapter's options: its files must be as `saveWeightsExternal` writes them for these. */
+  readonly loraConfig: Partial<LoraConfig> & Pick<LoraConfig, 'rank'>;
+  /** Default `TINKER_PROJECT_ID`; without one the service decides. */
+  readonly destinationProjectId?: string;
+}
+/** Whose things to find: the caller's own, everybody's that the caller may see, or those of some people (1 to 10). */
+export type SearchOwner =
+  { readonly type: 'own' | 'accessible' } | { readonly type: 'user'; readonly ownerUrns: readonly string[] };
+/** Which checkpoints to find. Every field narrows the search; without any it finds all of the caller's own. */
+export interface CheckpointSearch extends CallOptions {
+  /** Only these projects; one that the caller may not list is an error. Default: every project the caller may list. */
+  readonly projectIds?: readonly string[] | undefined;
+  /** Pairs that a checkpoint's metadata must hold, all of them. */
+  readonly userMetadata?: Readonly<Record<string, string>> | undefined;
+  /** Default: every type. */
+  readonly checkpointType?: CheckpointType | undefined;
+  /** Whose checkpoints. Default the caller's own. */
+  readonly owner?: SearchOwner | undefined;
+  /** Any of these base models; an empty list finds nothing. Default: every base model. */
+  readonly baseModels?: readonly string[] | undefined;
+  /** Most checkpoints of the page, from 1 to 200. Default 50. */
+  readonly limit?: number | undefined;
+  /** `nextCursor` of the page before, as it was given. Default: the first page. */
+  readonly cursor?: CheckpointSearchCursor | undefined;
+}
 /** Which sessions to find. Every field narrows the search; without any it finds all of the caller's own. */
 export interface SessionSearch extends CallOptions {
   /** The session of this id. With `displayName`, a session that matches either one is found. */
@@ -69,10 +111,7 @@ export interface SessionSearch extends CallOptions {
   /** Words of the name, upper or lower case; all of them must be in it. */
   readonly displayName?: string | undefined;
   /** Whose sessions. Default the caller's own. */
-  readonly owner?:
-    | { readonly type: 'own' | 'accessible' }
-    | { readonly type: 'user'; readonly ownerUrns: readonly string[] }
-    | undefined;
+  readonly owner?: SearchOwner | undefined;
   /** Any of these. Default: every status. */
   readonly statuses?:
     | readonly (
@@ -111,6 +150,11 @@ const RUNS_OPTIONS = optionNames<Page<ListTrainingRunsOptions>>({
   cursor: true,
   accessScope: true,
   projectId: true,
+});
+const UPLOAD_OPTIONS = optionNames<ExternalWeightsUploadOptions>({
+  baseModel: true,
+  loraConfig: true,
+  destinationProjectId: true,
 });
 const COPY_OPTIONS = optionNames<CopyWeightsOptions>({
   destinationProjectId: true,
@@ -158,6 +202,18 @@ export class RestClient extends RestCaller {
     );
   }
 
+  /**
+   * Checkpoints by project, metadata, type, owner or base model, newest first; `nextCursor` leads to the next page.
+   * Experimental, as in the Python SDK 0.39.
+   */
+  searchCheckpoints(search: CheckpointSearch = {}): TinkerFuture<CheckpointSearchResponse> {
+    const find = (): Observable<CheckpointSearchResponse> => {
+      const json = prepare(CheckpointSearchRequest, withoutCallOptions(search) as Input<never>);
+      return this.asking('search_checkpoints', { path: 'checkpoints/search', json }, CheckpointSearchResponse);
+    };
+    return this.start(search, find, 'checked');
+  }
+
   getWeightsInfoByTinkerPath(path: string, options: CallOptions = {}): TinkerFuture<WeightsInfoResponse> {
     return this.start(options, () => this.weightsInfo(path));
   }
@@ -180,6 +236,35 @@ export class RestClient extends RestCaller {
         ExternalWeightsUrlsResponse,
       );
     });
+  }
+
+  /**
+   * Begins to upload an adapter: PUT each file to its address, then call {@link externalWeightsUploadFinish}. Services may not allow it.
+   * Experimental, as in the Python SDK 0.39.
+   */
+  externalWeightsUploadStart(options: ExternalWeightsUploadOptions): TinkerFuture<ExternalWeightsUpload> {
+    const begin = (): Observable<ExternalWeightsUpload> => {
+      const { baseModel, loraConfig } = options;
+      const json = prepare(
+        ExternalWeightsUploadStartRequest,
+        withoutUndefined({ baseModel, loraConfig, destinationProjectId: projectOf(options) }),
+      );
+      const call = { path: 'external_weights_upload_start', json };
+      return this.asking('external_weights_upload_start', call, ExternalWeightsUpload);
+    };
+    return this.start(options, begin, UPLOAD_OPTIONS);
+  }
+
+  /** Makes a checkpoint of files that were uploaded; the result is its path. */
+  externalWeightsUploadFinish(uploadId: string, options: CallOptions = {}): TinkerFuture<string> {
+    const json = ExternalWeightsUploadFinishRequest.encode({ uploadId });
+    return this.start(options, () =>
+      this.asking(
+        'external_weights_upload_finish',
+        { path: 'external_weights_upload_finish', json },
+        ExternalWeightsUploadFinishResponse,
+      ).pipe(map(({ tinkerPath }) => tinkerPath)),
+    );
   }
 
   deleteCheckpoint(trainingRunId: string, checkpointId: string, options: CallOptions = {}): TinkerFuture<void> {
@@ -213,7 +298,7 @@ export class RestClient extends RestCaller {
   /** Copies a checkpoint into a project; the result is the path of the copy. */
   copyWeights(path: string, options: CopyWeightsOptions = {}): TinkerFuture<string> {
     const copy = (): Observable<string> => {
-      const destinationProjectId = options.destinationProjectId ?? (process.env['TINKER_PROJECT_ID'] || undefined);
+      const destinationProjectId = projectOf(options);
       if (destinationProjectId === undefined)
         throw new ValidationError('give destinationProjectId or set TINKER_PROJECT_ID');
       const json = prepare(
@@ -348,6 +433,8 @@ export class RestClient extends RestCaller {
   }
 }
 
+const projectOf = ({ destinationProjectId }: { readonly destinationProjectId?: string }): string | undefined =>
+  destinationProjectId ?? (process.env['TINKER_PROJECT_ID'] || undefined);
 const runPath = (trainingRunId: string): string => `training_runs/${segments(trainingRunId)}`;
 const sessionPath = (sessionId: string): string => `sessions/${segments(sessionId)}`;
 function checkpointPath(path: string): string {

@@ -16,11 +16,14 @@ export {
   RestClient,
   type AccessOptions,
   type AccessScope,
+  type CheckpointSearch,
   type CopyWeightsOptions,
+  type ExternalWeightsUploadOptions,
   type Identity,
   type ListSessionsOptions,
   type ListTrainingRunsOptions,
   type PageOptions,
+  type SearchOwner,
   type SessionSearch,
 } from './RestClient.js';
 export {

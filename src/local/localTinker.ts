@@ -70,6 +70,8 @@ export class LocalTinker {
       router: new Router(routesOf(service)),
       authorize: (context) =>
         (context.method === 'GET' && context.endpoint.startsWith(`${FILES}/`)) ||
+        // Nothing of a body is read before the address is known to be a signed one.
+        (context.method === 'PUT' && service.urls.isSigned(context)) ||
         service.auth.accepts(credentialOf(context)),
       latencyMs: (endpoint) => (typeof dials.latencyMs === 'number' ? dials.latencyMs : dials.latencyMs(endpoint)),
       nextFault: (method, endpoint) => dials.injector.next(method, endpoint),

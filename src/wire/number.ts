@@ -22,6 +22,11 @@ export const TtlSeconds: t.Type<number> = numberType(
   (n) => Number.isSafeInteger(n) && n >= 3600 && n <= 315_360_000,
 );
 
+export const PageSize: t.Type<number> = numberType(
+  'an integer from 1 to 200',
+  (n) => Number.isSafeInteger(n) && n >= 1 && n <= 200,
+);
+
 export const MAX_TOKEN = 2 ** 31 - 1;
 
 /** Index of the first entry that is no token id (an integer from 0 to 2³¹ − 1), or −1. */

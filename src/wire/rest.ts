@@ -1,20 +1,26 @@
 import * as t from 'io-ts';
-import { NonNegativeInteger, PositiveInteger } from './number.js';
+import { NonNegativeInteger, PageSize, PositiveInteger } from './number.js';
 import { optional, request, response, withDefault } from './record.js';
 import { FinishStatus, UserMetadata } from './session.js';
 
 /** Times are kept as the server wrote them (ISO 8601, with or without a zone). */
 const Timestamp = t.string;
 
+const CheckpointKind = t.union(
+  [t.literal('training'), t.literal('sampler'), t.literal('external')],
+  "'training' | 'sampler' | 'external'",
+);
+
 export const Checkpoint = response('Checkpoint', {
   checkpoint_id: t.string,
-  checkpoint_type: t.union([t.literal('training'), t.literal('sampler'), t.literal('external')]),
+  checkpoint_type: CheckpointKind,
   time: Timestamp,
   tinker_path: t.string,
   size_bytes: optional(NonNegativeInteger),
   public: withDefault(t.boolean, false),
   user_metadata: optional(UserMetadata),
   expires_at: optional(Timestamp),
+  base_model: optional(t.string),
 });
 export type Checkpoint = t.TypeOf<typeof Checkpoint>;
 
@@ -139,6 +145,26 @@ export const SessionSearchResponse = response('SessionSearchResponse', {
   next_cursor: optional(SessionSearchCursor),
 });
 export type SessionSearchResponse = t.TypeOf<typeof SessionSearchResponse>;
+
+export const CheckpointSearchCursor = response('CheckpointSearchCursor', {
+  last_created_at: Timestamp,
+  last_checkpoint_uuid: t.string,
+});
+export type CheckpointSearchCursor = t.TypeOf<typeof CheckpointSearchCursor>;
+export const CheckpointSearchRequest = request('CheckpointSearchRequest', {
+  project_ids: optional(t.array(t.string)),
+  user_metadata: withDefault(UserMetadata, {}),
+  checkpoint_type: optional(CheckpointKind),
+  owner: withDefault(SearchOwner, { type: 'own' }),
+  base_models: optional(t.array(t.string)),
+  limit: withDefault(PageSize, 50),
+  cursor: optional(CheckpointSearchCursor),
+});
+export const CheckpointSearchResponse = response('CheckpointSearchResponse', {
+  checkpoints: t.array(Checkpoint),
+  next_cursor: optional(CheckpointSearchCursor),
+});
+export type CheckpointSearchResponse = t.TypeOf<typeof CheckpointSearchResponse>;
 
 export const TraceExportResponse = response('TraceExportResponse', {
   status: t.union([t.literal('pending'), t.literal('ready'), t.literal('failed')]),

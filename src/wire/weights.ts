@@ -3,6 +3,7 @@ import { NonNegativeInteger, PositiveInteger, TtlSeconds } from './number.js';
 import { OptimizerConfig } from './optimizer.js';
 import { optional, request, response, withDefault } from './record.js';
 import { UserMetadata } from './session.js';
+import { LoraConfig } from './training.js';
 
 export const SaveWeightsRequest = request('SaveWeightsRequest', {
   model_id: t.string,
@@ -90,3 +91,22 @@ export const WeightsInfoResponse = response('WeightsInfoResponse', {
   train_attn: optional(t.boolean),
 });
 export type WeightsInfoResponse = t.TypeOf<typeof WeightsInfoResponse>;
+
+export const ExternalWeightsUploadStartRequest = request('ExternalWeightsUploadStartRequest', {
+  base_model: t.string,
+  lora_config: LoraConfig,
+  destination_project_id: optional(t.string),
+});
+/** Where to put each file, and until when. */
+export const ExternalWeightsUpload = response('ExternalWeightsUploadStartResponse', {
+  upload_id: t.string,
+  urls: t.record(t.string, t.string),
+  expires: t.string,
+});
+export type ExternalWeightsUpload = t.TypeOf<typeof ExternalWeightsUpload>;
+export const ExternalWeightsUploadFinishRequest = request('ExternalWeightsUploadFinishRequest', {
+  upload_id: t.string,
+});
+export const ExternalWeightsUploadFinishResponse = response('ExternalWeightsUploadFinishResponse', {
+  tinker_path: t.string,
+});

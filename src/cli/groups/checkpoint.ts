@@ -1,5 +1,5 @@
-import type { Command } from 'commander';
-import { integer, lazily, several, type Declaration } from '../declare.js';
+import { Option, type Command } from 'commander';
+import { integer, lazily, pairs, several, type Declaration } from '../declare.js';
 
 const PATH = 'tinker:// path, for instance tinker://run-id/weights/0001';
 
@@ -12,6 +12,18 @@ export function declareCheckpoint(program: Command, declaration: Declaration): v
     .option('--run-id <id>', 'training run ID')
     .option('--limit <n>', 'most checkpoints to show from all runs, 0 for all', integer(0), 20)
     .action(lazily(declaration, () => import('../commands/checkpointList.js')));
+  checkpoint
+    .command('search')
+    .description('Search checkpoints, newest first')
+    .option('--project-id <id>', 'project (may be repeated)', several)
+    .option('--metadata <name=value>', 'user metadata (may be repeated)', pairs)
+    .addOption(
+      new Option('--type <type>', 'only checkpoints of this type').choices(['training', 'sampler', 'external']),
+    )
+    .option('--owner <who>', 'own, accessible, or the URN of a user', 'own')
+    .option('--base-model <name>', 'base model (may be repeated)', several)
+    .option('--limit <n>', 'most checkpoints to show, 0 for all', integer(0), 20)
+    .action(lazily(declaration, () => import('../commands/checkpointSearch.js')));
   checkpoint
     .command('info')
     .description('Show details of a specific checkpoint')
@@ -51,6 +63,13 @@ export function declareCheckpoint(program: Command, declaration: Declaration): v
     .option('-o, --output <folder>', "folder to put the checkpoint's folder in (default: the current one)")
     .option('--force', 'replace a folder that exists')
     .action(lazily(declaration, () => import('../commands/checkpointDownload.js')));
+  checkpoint
+    .command('upload')
+    .description('Upload an adapter, in the layout of checkpoint download, as a checkpoint')
+    .argument('<folder>', 'folder with adapter_model.safetensors and adapter_config.json')
+    .option('--base-model <name>', 'base model (default: the one in adapter_config.json)')
+    .option('--project-id <id>', 'project of the checkpoint (default: TINKER_PROJECT_ID)')
+    .action(lazily(declaration, () => import('../commands/checkpointUpload.js')));
   checkpoint
     .command('push-hf')
     .description('Upload a checkpoint to the Hugging Face Hub as a PEFT adapter')

@@ -12,7 +12,11 @@ const CHECKPOINT = [
   ...['checkpoint_id', 'checkpoint_type', 'time', 'tinker_path'],
   ...['size_bytes', 'public', 'user_metadata', 'expires_at'],
 ];
-export const checkpointJson = (checkpoint: Checkpoint): Json => complete(CHECKPOINT, Checkpoint.encode(checkpoint));
+/** `base_model` is newer than the recorded output: only where the service says it. */
+export const checkpointJson = (checkpoint: Checkpoint): Json => ({
+  ...complete(CHECKPOINT, Checkpoint.encode(checkpoint)),
+  ...(checkpoint.baseModel === undefined ? {} : { base_model: checkpoint.baseModel }),
+});
 
 const RUN = [
   ...['training_run_id', 'base_model', 'model_owner', 'is_lora', 'corrupted', 'lora_rank', 'last_request_time'],

@@ -82,6 +82,7 @@ export const toCheckpoint = (manifest: Manifest): object =>
     tinkerPath: tinkerPath(manifest),
     sizeBytes: sizeBytes(manifest),
     public: manifest.public,
+    baseModel: manifest.baseModel,
     ...(manifest.userMetadata === undefined ? {} : { userMetadata: { ...manifest.userMetadata } }),
     ...(manifest.expiresAt === undefined ? {} : { expiresAt: manifest.expiresAt }),
   });

@@ -20,6 +20,7 @@ export const fileRoutes = (service: LocalService): Route[] => [
 
 async function sendFile(service: LocalService, context: RequestContext): Promise<Reply> {
   const target = service.urls.open(context);
+  if (target.kind === 'upload') throw new HttpError(403, 'this URL is for writing');
   if (target.kind === 'trace') return json(service.traces.export(target.sessionId));
   const manifest = service.checkpoints.find(target.path);
   if (manifest === undefined) throw new HttpError(404, 'the checkpoint was deleted');

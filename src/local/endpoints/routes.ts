@@ -1,6 +1,7 @@
 import type { Route } from '../http/router.js';
 import type { LocalService } from '../service/localService.js';
 import { adminRoutes } from './admin.js';
+import { checkpointSearchRoutes } from './checkpointSearch.js';
 import { checkpointRoutes } from './checkpoints.js';
 import { customLossRoutes } from './customLoss.js';
 import { fileRoutes } from './files.js';
@@ -12,6 +13,7 @@ import { sessionRecordRoutes } from './sessions.js';
 import { skyrlRoutes } from './skyrlRoutes.js';
 import { trainingRoutes } from './training.js';
 import { trainingRunRoutes } from './trainingRuns.js';
+import { uploadRoutes } from './uploads.js';
 import { weightRoutes } from './weights.js';
 
 /** Every endpoint of the service. */
@@ -29,8 +31,10 @@ const tinkerRoutes = (service: LocalService): Route[] => [
   ...samplingRoutes(service),
   ...futureRoutes(service),
   ...trainingRunRoutes(service),
+  ...checkpointSearchRoutes(service),
   ...checkpointRoutes(service),
   ...sessionRecordRoutes(service),
   ...adminRoutes(service),
   ...fileRoutes(service),
+  ...uploadRoutes(service),
 ];

@@ -8,6 +8,7 @@ export const FILES = 'files';
 /** What a signed URL opens. */
 export type SignedTarget =
   | { readonly kind: 'checkpoint'; readonly path: string; readonly file: string }
+  | { readonly kind: 'upload'; readonly uploadId: string; readonly file: string }
   | { readonly kind: 'archive'; readonly path: string; readonly file: string }
   | { readonly kind: 'trace'; readonly sessionId: string; readonly file: string };
 
@@ -28,6 +29,13 @@ export class SignedUrls {
     const signature = this.auth.sign(`${token}.${expiresAt}`);
     const file = encodeURIComponent(target.file);
     return `${origin}/api/v1/${FILES}/${token}/${file}?expires=${expiresAt}&signature=${signature}`;
+  }
+
+  /** Whether a request that has not been routed yet is for a URL that was signed here. */
+  isSigned({ endpoint, query }: Pick<RequestContext, 'endpoint' | 'query'>): boolean {
+    const [folder, token = ''] = endpoint.split('/');
+    const [expires = '', signature = ''] = [query.get('expires') ?? '', query.get('signature') ?? ''];
+    return folder === FILES && sameSecret(signature, this.auth.sign(`${token}.${expires}`));
   }
 
   /** @throws HttpError 403 for a URL that was not signed here or has expired. */

@@ -27,6 +27,7 @@ import { SamplerPool } from './samplerPool.js';
 import { isSamplerRecord, SamplingSessions, type SamplerRecord } from './samplingSessions.js';
 import { isSessionRecord, Sessions, type SessionRecord } from './sessions.js';
 import { Traces } from './traces.js';
+import { Uploads } from './uploads.js';
 import { UsageLedger } from './usageLedger.js';
 
 /** Everything the endpoints share. */
@@ -52,6 +53,7 @@ export interface LocalService {
   readonly checkpoints: CheckpointStore;
   readonly ephemeral: EphemeralStates;
   readonly urls: SignedUrls;
+  readonly uploads: Uploads;
   readonly usage: UsageLedger;
   readonly audit: AuditLog;
   readonly traces: Traces;
@@ -85,6 +87,7 @@ export interface CustomLoss {
 export type CheckpointAction = 'create' | 'read' | 'delete' | 'publish' | 'unpublish' | 'set_ttl' | 'copy';
 
 const DEFAULT_PROJECT = 'default';
+const MOST_UPLOADS = 8;
 
 export interface ServiceParts {
   readonly options: ResolvedOptions;
@@ -178,6 +181,7 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
     engine,
     auth,
     urls: new SignedUrls(auth, options.urlTtlMs, now),
+    uploads: new Uploads(MOST_UPLOADS, now),
     usage,
     audit,
     traces,
