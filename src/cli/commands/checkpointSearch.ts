@@ -4,9 +4,9 @@ import type { Checkpoint, CheckpointSearchCursor, CheckpointSearchResponse } fro
 import { withRest } from '../clients.js';
 import { listTitle } from '../collect.js';
 import type { Context } from '../context.js';
-import { size, when } from '../format.js';
-import { checkpointJson } from '../jsonForm.js';
-import { printTable } from '../print.js';
+import { size, when } from '../output/format.js';
+import { checkpointJson } from '../output/jsonForm.js';
+import { printTable } from '../output/print.js';
 
 export interface CheckpointSearchOptions {
   readonly projectId?: readonly string[];

@@ -6,8 +6,8 @@ import { CliError } from '../CliError.js';
 import { withRest } from '../clients.js';
 import type { Context } from '../context.js';
 import { failureOf, withHttp, type Http } from '../http.js';
-import { printProperties } from '../print.js';
-import { waitFor } from '../waitFor.js';
+import { printProperties } from '../output/print.js';
+import { waitFor } from '../terminal/waitFor.js';
 
 const CONFIG = 'adapter_config.json';
 /** The linear layers of a block, as PEFT names them. */
@@ -76,7 +76,7 @@ async function readConfig(folder: string): Promise<AdapterConfig> {
   if (typeof rank !== 'number' || !Array.isArray(modules))
     throw new CliError(`${file} is no PEFT adapter's: it needs r and a list of target_modules`);
   return {
-    baseModel: String(baseModel ?? ''),
+    baseModel: typeof baseModel === 'string' ? baseModel : '',
     lora: {
       rank,
       trainAttn: modules.includes(ATTENTION),
