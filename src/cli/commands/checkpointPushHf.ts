@@ -1,12 +1,13 @@
-import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import type { WeightsInfoResponse } from '../../wire/weights.js';
+import { repositoryOf } from '../adapter/baseModel.js';
+import { exportPeft } from '../adapter/exportPeft.js';
+import type { Server } from '../adapter/servers.js';
 import { byteBar, type ByteBar } from '../terminal/byteBar.js';
 import { CliError } from '../CliError.js';
 import { withRest } from '../clients.js';
-import type { Context } from '../context.js';
+import { note, type Context } from '../context.js';
 import { downloadable, downloadCheckpoint } from '../download/downloadCheckpoint.js';
 import { yesNo } from '../output/format.js';
 import { HubRepository, type HubFile } from '../hub/HubRepository.js';
@@ -26,6 +27,8 @@ export interface PushHfOptions {
   readonly allowPattern?: readonly string[];
   readonly ignorePattern?: readonly string[];
   readonly modelCard: boolean;
+  readonly for: Server;
+  readonly base?: string;
 }
 
 /** Downloads a checkpoint and uploads it to the Hugging Face hub as a PEFT adapter. */
@@ -43,9 +46,20 @@ export default async function checkpointPushHf(context: Context, options: PushHf
       const revision = options.revision ?? (options.repo === undefined ? safeName(checkpointId) : 'main');
       const weights = join(folder, 'weights');
       await downloadCheckpoint(context, path, weights);
-      await complete(weights, info, path, id, options.modelCard);
+      const adapter = join(folder, 'adapter');
+      const base = options.base ?? repositoryOf(info.baseModel);
+      const exporting = exportPeft({
+        adapter: weights,
+        output: adapter,
+        server: options.for,
+        base,
+        baseName: repositoryOf(info.baseModel),
+      });
+      const { notes } = await waitFor(context, 'writing the adapter', exporting);
+      for (const one of notes) note(context, one);
+      if (options.modelCard) await writeFile(join(adapter, 'README.md'), modelCard(path, id, info));
       const repository = new HubRepository(http, token, endpoint, id);
-      const url = await push(context, repository, weights, revision, path, options);
+      const url = await push(context, repository, adapter, revision, path, options);
       return { id, revision, url };
     });
     const isPublic = options.public === true;
@@ -63,33 +77,6 @@ export default async function checkpointPushHf(context: Context, options: PushHf
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-/** Adds what an adapter on the hub needs, and makes sure that it is one. */
-async function complete(
-  folder: string,
-  info: WeightsInfoResponse,
-  path: string,
-  id: string,
-  card: boolean,
-): Promise<void> {
-  const config = join(folder, 'adapter_config.json');
-  if (
-    !existsSync(config) ||
-    !['adapter_model.safetensors', 'adapter_model.bin'].some((name) => existsSync(join(folder, name)))
-  )
-    throw new CliError('The checkpoint does not contain a PEFT adapter', {
-      details:
-        'Expected adapter_config.json and adapter_model.safetensors. Encrypted (.age) weights cannot be uploaded.',
-    });
-  const settings = JSON.parse(await readFile(config, 'utf8')) as Record<string, unknown>;
-  if (typeof settings['base_model_name_or_path'] !== 'string')
-    await writeFile(
-      config,
-      `${JSON.stringify({ ...settings, base_model_name_or_path: info.baseModel }, undefined, 2)}\n`,
-    );
-  const readme = join(folder, 'README.md');
-  if (card && !existsSync(readme)) await writeFile(readme, modelCard(path, id, info));
 }
 
 async function push(

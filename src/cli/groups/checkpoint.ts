@@ -1,4 +1,5 @@
 import { Option, type Command } from 'commander';
+import { SERVERS } from '../adapter/servers.js';
 import { integer, lazily, pairs, several, type Declaration } from '../declare.js';
 
 const PATH = 'tinker:// path, for instance tinker://run-id/weights/0001';
@@ -71,6 +72,24 @@ export function declareCheckpoint(program: Command, declaration: Declaration): v
     .option('--project-id <id>', 'project of the checkpoint (default: TINKER_PROJECT_ID)')
     .action(lazily(declaration, () => import('../commands/checkpointUpload.js')));
   checkpoint
+    .command('export')
+    .description('Write a checkpoint as a PEFT adapter that vLLM, SGLang or PEFT load')
+    .argument('<checkpoint>', `${PATH}, or a folder that it was downloaded to`)
+    .requiredOption('-o, --output <folder>', 'folder to make')
+    .option('--peft', "PEFT's layout; there is no other")
+    .addOption(new Option('--for <server>', 'what will load it').choices(SERVERS).default('vllm'))
+    .option('--base <model>', 'base model: a folder, or a repository of the hub (default: what it was trained from)')
+    .option('--force', 'replace a folder that exists')
+    .action(lazily(declaration, () => import('../commands/checkpointExport.js')));
+  checkpoint
+    .command('merge')
+    .description('Write the base model with a checkpoint added to its weights')
+    .argument('<checkpoint>', `${PATH}, or a folder that it was downloaded to`)
+    .requiredOption('-o, --output <folder>', 'folder to make')
+    .option('--base <model>', 'base model: a folder, or a repository of the hub (default: what it was trained from)')
+    .option('--force', 'replace a folder that exists')
+    .action(lazily(declaration, () => import('../commands/checkpointMerge.js')));
+  checkpoint
     .command('push-hf')
     .description('Upload a checkpoint to the Hugging Face Hub as a PEFT adapter')
     .argument('<checkpoint-path>', PATH)
@@ -81,6 +100,8 @@ export function declareCheckpoint(program: Command, declaration: Declaration): v
     .option('--create-pr', 'open a pull request instead of pushing')
     .option('--allow-pattern <glob>', 'only files that match (may be repeated)', several)
     .option('--ignore-pattern <glob>', 'no files that match (may be repeated)', several)
+    .addOption(new Option('--for <server>', 'what will load it').choices(SERVERS).default('peft'))
+    .option('--base <model>', 'base model: a folder, or a repository of the hub (default: what it was trained from)')
     .option('--no-model-card', 'do not write a README.md')
     .action(lazily(declaration, () => import('../commands/checkpointPushHf.js')));
 }
