@@ -7,7 +7,7 @@ import {
 import type { Observable } from 'rxjs';
 import { ValidationError } from '../wire/tinkerError.js';
 import { optionNames, type CallOptions } from './CallOptions.js';
-import { RestCaller } from './rest/RestCaller.js';
+import { RestCaller, type RestCall } from './rest/RestCaller.js';
 import { withQuery } from './rest/restQuery.js';
 import type { TinkerFuture } from './TinkerFuture.js';
 
@@ -36,14 +36,11 @@ const STORAGE_OPTIONS = optionNames<StorageUsageOptions>({ projectId: true });
 export class AdminClient extends RestCaller {
   /** Who did what, one day at a time. */
   getAuditLog(options: AuditLogOptions = {}): TinkerFuture<AuditLogResponse> {
-    const { eventType = 'all', day } = options;
-    return this.ask(
-      'get_audit_log',
-      { method: 'GET', path: withQuery('audit', { event_type: eventType, day }) },
-      AuditLogResponse,
-      options,
-      AUDIT_OPTIONS,
-    );
+    const call = (): RestCall => {
+      const { eventType = 'all', day } = options;
+      return { method: 'GET', path: withQuery('audit', { event_type: eventType, day }) };
+    };
+    return this.ask('get_audit_log', call, AuditLogResponse, options, AUDIT_OPTIONS);
   }
 
   /** What was used and billed from one moment to another. */
@@ -61,10 +58,10 @@ export class AdminClient extends RestCaller {
 
   /** How much room checkpoints take at this moment. */
   getCurrentCheckpointStorageUsage(options: StorageUsageOptions = {}): TinkerFuture<CheckpointStorageUsageResponse> {
-    const call = {
+    const call = (): RestCall => ({
       method: 'GET',
       path: withQuery('billing/usage/checkpoints/current', { project_id: options.projectId }),
-    } as const;
+    });
     return this.ask(
       'get_current_checkpoint_storage_usage',
       call,
@@ -76,7 +73,7 @@ export class AdminClient extends RestCaller {
 
   /** What the service knows of the API key in use. */
   getApiKey(options: CallOptions = {}): TinkerFuture<ApiKeyResponse> {
-    return this.ask('get_api_key', { method: 'GET', path: 'auth/apikey/me' }, ApiKeyResponse, options);
+    return this.ask('get_api_key', () => ({ method: 'GET', path: 'auth/apikey/me' }), ApiKeyResponse, options);
   }
 
   /** Revokes the API key in use. */

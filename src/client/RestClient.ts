@@ -34,10 +34,9 @@ import {
   WeightsInfoResponse,
 } from '../wire/weights.js';
 import { optionNames, withoutCallOptions, type CallOptions } from './CallOptions.js';
-import { RequestFailedError } from './errors.js';
-import type { Call } from './connection/Connection.js';
+import { APIResponseValidationError, RequestFailedError } from './errors.js';
 import { withoutUndefined, prepare } from './connection/prepare.js';
-import { RestCaller } from './rest/RestCaller.js';
+import { RestCaller, type RestCall } from './rest/RestCaller.js';
 import { segments, withQuery } from './rest/restQuery.js';
 import type { TinkerFuture } from './TinkerFuture.js';
 
@@ -177,29 +176,29 @@ export class RestClient extends RestCaller {
   }
 
   listTrainingRuns(options: ListTrainingRunsOptions = {}): TinkerFuture<TrainingRunsResponse> {
-    const { limit = 20, offset = 0, accessScope = 'owned', projectId } = options;
-    const path = withQuery('training_runs', { limit, offset, access_scope: accessScope, project_id: projectId });
-    return this.ask('list_training_runs', { method: 'GET', path }, TrainingRunsResponse, options, RUNS_OPTIONS);
+    const call = (): RestCall => {
+      const { limit = 20, offset = 0, accessScope = 'owned', projectId } = options;
+      const query = { limit, offset, access_scope: accessScope, project_id: projectId };
+      return { method: 'GET', path: withQuery('training_runs', query) };
+    };
+    return this.ask('list_training_runs', call, TrainingRunsResponse, options, RUNS_OPTIONS);
   }
 
   listCheckpoints(trainingRunId: string, options: CallOptions = {}): TinkerFuture<CheckpointsListResponse> {
     return this.ask(
       'list_checkpoints',
-      { method: 'GET', path: `${runPath(trainingRunId)}/checkpoints` },
+      () => ({ method: 'GET', path: `${runPath(trainingRunId)}/checkpoints` }),
       CheckpointsListResponse,
       options,
     );
   }
 
   listUserCheckpoints(options: PageOptions = {}): TinkerFuture<CheckpointsListResponse> {
-    const { limit = 100, offset = 0 } = options;
-    return this.ask(
-      'list_user_checkpoints',
-      { method: 'GET', path: withQuery('checkpoints', { limit, offset }) },
-      CheckpointsListResponse,
-      options,
-      PAGE_OPTIONS,
-    );
+    const call = (): RestCall => {
+      const { limit = 100, offset = 0 } = options;
+      return { method: 'GET', path: withQuery('checkpoints', { limit, offset }) };
+    };
+    return this.ask('list_user_checkpoints', call, CheckpointsListResponse, options, PAGE_OPTIONS);
   }
 
   /**
@@ -215,7 +214,7 @@ export class RestClient extends RestCaller {
   }
 
   getWeightsInfoByTinkerPath(path: string, options: CallOptions = {}): TinkerFuture<WeightsInfoResponse> {
-    return this.start(options, () => this.weightsInfo(path));
+    return this.start(options, () => this.weightsInfo(parseTinkerPath(path).path));
   }
 
   /** @internal The same as part of a future's work. */
@@ -257,19 +256,18 @@ export class RestClient extends RestCaller {
 
   /** Makes a checkpoint of files that were uploaded; the result is its path. */
   externalWeightsUploadFinish(uploadId: string, options: CallOptions = {}): TinkerFuture<string> {
-    const json = ExternalWeightsUploadFinishRequest.encode({ uploadId });
     return this.start(options, () =>
       this.asking(
         'external_weights_upload_finish',
-        { path: 'external_weights_upload_finish', json },
+        { path: 'external_weights_upload_finish', json: prepare(ExternalWeightsUploadFinishRequest, { uploadId }) },
         ExternalWeightsUploadFinishResponse,
       ).pipe(map(({ tinkerPath }) => tinkerPath)),
     );
   }
 
   deleteCheckpoint(trainingRunId: string, checkpointId: string, options: CallOptions = {}): TinkerFuture<void> {
-    const path = `${runPath(trainingRunId)}/checkpoints/${segments(checkpointId)}`;
-    return this.tell('delete_checkpoint', () => ({ method: 'DELETE', path }), options);
+    const call = (): RestCall => ({ method: 'DELETE', path: checkpointOf(trainingRunId, checkpointId) });
+    return this.tell('delete_checkpoint', call, options);
   }
 
   deleteCheckpointFromTinkerPath(path: string, options: CallOptions = {}): TinkerFuture<void> {
@@ -319,25 +317,19 @@ export class RestClient extends RestCaller {
   }
 
   getSession(sessionId: string, options: AccessOptions = {}): TinkerFuture<GetSessionResponse> {
-    const { accessScope = 'owned' } = options;
-    return this.ask(
-      'get_session',
-      { method: 'GET', path: withQuery(sessionPath(sessionId), { access_scope: accessScope }) },
-      GetSessionResponse,
-      options,
-      ACCESS_OPTIONS,
-    );
+    const call = (): RestCall => {
+      const { accessScope = 'owned' } = options;
+      return { method: 'GET', path: withQuery(sessionPath(sessionId), { access_scope: accessScope }) };
+    };
+    return this.ask('get_session', call, GetSessionResponse, options, ACCESS_OPTIONS);
   }
 
   listSessions(options: ListSessionsOptions = {}): TinkerFuture<ListSessionsResponse> {
-    const { limit = 20, offset = 0, accessScope = 'owned' } = options;
-    return this.ask(
-      'list_sessions',
-      { method: 'GET', path: withQuery('sessions', { limit, offset, access_scope: accessScope }) },
-      ListSessionsResponse,
-      options,
-      SESSIONS_OPTIONS,
-    );
+    const call = (): RestCall => {
+      const { limit = 20, offset = 0, accessScope = 'owned' } = options;
+      return { method: 'GET', path: withQuery('sessions', { limit, offset, access_scope: accessScope }) };
+    };
+    return this.ask('list_sessions', call, ListSessionsResponse, options, SESSIONS_OPTIONS);
   }
 
   /** Sessions by owner, project, status, name or metadata, newest first; `nextCursor` leads to the next page. */
@@ -350,9 +342,12 @@ export class RestClient extends RestCaller {
   }
 
   assignSessionProject(sessionId: string, projectId: string, options: CallOptions = {}): TinkerFuture<void> {
-    const json = AssignProjectRequest.encode({ projectId });
-    const path = `${sessionPath(sessionId)}/project`;
-    return this.tell('assign_session_project', () => ({ method: 'PUT', path, json }), options);
+    const call = (): RestCall => ({
+      method: 'PUT',
+      path: `${sessionPath(sessionId)}/project`,
+      json: prepare(AssignProjectRequest, { projectId }),
+    });
+    return this.tell('assign_session_project', call, options);
   }
 
   /** The address of a session's trace; the service may take a while to build it. */
@@ -371,6 +366,9 @@ export class RestClient extends RestCaller {
                   category: 'server',
                 }),
             );
+          // Asked again, it would be asked for ever.
+          if (status === 'ready' && url === undefined)
+            throw new APIResponseValidationError(`the trace of ${sessionId} is ready, but the service gave no address`);
           return of(status === 'ready' ? url : undefined);
         }),
       );
@@ -384,8 +382,8 @@ export class RestClient extends RestCaller {
   }
 
   getSampler(samplerId: string, options: CallOptions = {}): TinkerFuture<GetSamplerResponse> {
-    const path = `samplers/${segments(samplerId)}`;
-    return this.ask('get_sampler', { method: 'GET', path }, GetSamplerResponse, options);
+    const call = (): RestCall => ({ method: 'GET', path: `samplers/${segments(samplerId, 'samplerId')}` });
+    return this.ask('get_sampler', call, GetSamplerResponse, options);
   }
 
   /** Who the credential belongs to, where the service works with JWTs. */
@@ -424,7 +422,7 @@ export class RestClient extends RestCaller {
     options: CallOptions,
     json?: () => unknown,
   ): TinkerFuture<void> {
-    const call = (): Omit<Call, 'lane'> => ({
+    const call = (): RestCall => ({
       method,
       path: `${checkpointPath(path)}${suffix}`,
       ...(json === undefined ? {} : { json: json() }),
@@ -435,9 +433,11 @@ export class RestClient extends RestCaller {
 
 const projectOf = ({ destinationProjectId }: { readonly destinationProjectId?: string }): string | undefined =>
   destinationProjectId ?? (process.env['TINKER_PROJECT_ID'] || undefined);
-const runPath = (trainingRunId: string): string => `training_runs/${segments(trainingRunId)}`;
-const sessionPath = (sessionId: string): string => `sessions/${segments(sessionId)}`;
+const runPath = (trainingRunId: string): string => `training_runs/${segments(trainingRunId, 'trainingRunId')}`;
+const sessionPath = (sessionId: string): string => `sessions/${segments(sessionId, 'sessionId')}`;
+const checkpointOf = (trainingRunId: string, checkpointId: string): string =>
+  `${runPath(trainingRunId)}/checkpoints/${segments(checkpointId, 'checkpointId')}`;
 function checkpointPath(path: string): string {
   const { trainingRunId, checkpointId } = parseTinkerPath(path);
-  return `${runPath(trainingRunId)}/checkpoints/${segments(checkpointId)}`;
+  return checkpointOf(trainingRunId, checkpointId);
 }

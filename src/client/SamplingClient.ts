@@ -178,7 +178,7 @@ export class SamplingClient {
   }
 
   #baseModel(): Observable<string> {
-    const path = `samplers/${segments(this.samplingSessionId)}`;
+    const path = `samplers/${segments(this.samplingSessionId, 'samplingSessionId')}`;
     return this.#session.connection
       .call({ method: 'GET', path, lane: 'rest' }, GetSamplerResponse)
       .pipe(map(({ baseModel }) => baseModel));

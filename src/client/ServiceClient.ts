@@ -14,7 +14,9 @@ import {
 } from 'rxjs';
 import { platformName, processUuid } from '../transport/system.js';
 import type { UndiciTransport } from '../transport/undiciTransport.js';
-import { GetServerCapabilitiesResponse, type FinishStatus } from '../wire/session.js';
+import { FinishSessionRequest, GetServerCapabilitiesResponse, type FinishStatus } from '../wire/session.js';
+import { refuseUnknownKeys } from '../wire/record.js';
+import { ValidationError } from '../wire/tinkerError.js';
 import type { WeightsInfoResponse } from '../wire/weights.js';
 import { parseTinkerPath } from '../wire/tinkerPath.js';
 import { connect, type ConnectOptions } from './connection/connect.js';
@@ -25,7 +27,7 @@ import { checkCustomLoss, type CustomLossDefinition, type LossHandle } from './t
 import type { TinkerEvent } from './events.js';
 import { Lifecycle } from './session/Lifecycle.js';
 import { logTo } from './session/log.js';
-import { withoutUndefined } from './connection/prepare.js';
+import { prepare, withoutUndefined } from './connection/prepare.js';
 import { RestClient, type CopyWeightsOptions } from './RestClient.js';
 import type { SamplingClient, SamplingClientOptions } from './SamplingClient.js';
 import { SamplingSessions, checkSource, type SamplerSource } from './sampling/samplingSessions.js';
@@ -198,20 +200,24 @@ export class ServiceClient {
    * Waits for all pending calls, tells the service how the session ended, and closes every connection. New calls fail with a
    * ClosedError. A second call returns the same future.
    */
-  close({ status = 'success', detail, timeoutMs }: CloseOptions = {}): TinkerFuture<void> {
+  close(options: CloseOptions = {}): TinkerFuture<void> {
     if (this.#closing !== undefined) return this.#closing;
-    const closing = new Lifecycle(this.#connection).start<void>(() =>
-      concat(this.#lifecycle.whenIdle(timeoutMs).pipe(ignoreElements()), this.#end(status, detail)),
-    );
-    this.#lifecycle.close();
-    return (this.#closing = closing);
+    const closing = new Lifecycle(this.#connection).start<void>(() => {
+      checkCloseOptions(options);
+      const { status = 'success', detail, timeoutMs } = options;
+      this.#lifecycle.close();
+      return concat(this.#lifecycle.whenIdle(timeoutMs).pipe(ignoreElements()), this.#end(status, detail));
+    });
+    // Refused options close nothing.
+    if (this.#lifecycle.closed) this.#closing = closing;
+    return closing;
   }
 
   /** Like `close`, but cancels all pending calls instead of waiting for them. */
   destroy(options: CloseOptions = { status: 'interrupted' }): TinkerFuture<void> {
     // Closed first: a call that is made by an error handler, while the others are cancelled, must not start.
     const closed = this.close(options);
-    this.#lifecycle.cancelAll();
+    if (this.#lifecycle.closed) this.#lifecycle.cancelAll();
     return closed;
   }
 
@@ -314,6 +320,20 @@ const SAMPLER_OPTIONS = optionNames<SamplerSource & SamplingClientOptions>({
   recordStabilityInfo: true,
 });
 const LOSS_OPTIONS = optionNames<CustomLossDefinition>({ name: true, inputs: true, graph: true });
+
+const CLOSE_OPTIONS: ReadonlySet<string> = new Set(
+  Object.keys({ status: true, detail: true, timeoutMs: true } satisfies Record<keyof CloseOptions, true>),
+);
+
+/** @throws ValidationError */
+function checkCloseOptions(options: CloseOptions): void {
+  if (typeof options !== 'object' || options === null) throw new ValidationError('options must be an object');
+  refuseUnknownKeys(options, CLOSE_OPTIONS, 'options');
+  const { status = 'success', detail, timeoutMs } = options;
+  if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs > 0))
+    throw new ValidationError(`timeoutMs must be a number > 0, got ${String(timeoutMs)}`);
+  prepare(FinishSessionRequest, withoutUndefined({ reason: { type: status }, detail }));
+}
 
 const environmentTags = (): string[] => process.env['TINKER_TAGS']?.split(',') ?? [];
 

@@ -136,6 +136,8 @@ export class TrainingClient {
     const work = (progress: FutureProgress): Observable<ForwardBackwardOutput> => {
       const prepared = prepareData(data);
       if (typeof loss === 'function') return this.#turns.customPass(prepared, loss, progress);
+      if (typeof loss !== 'object' || loss === null)
+        throw new ValidationError('loss must be a function, a traced loss, or the handle of an uploaded one');
       if (loss.sessionId !== this.#session.id) {
         throw new ValidationError(`the loss ${loss.name} was made in another session (${loss.sessionId})`);
       }

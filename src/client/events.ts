@@ -39,6 +39,8 @@ export type TinkerEvent = At &
         readonly sessionId: string;
         readonly status: FinishStatus | 'ended-by-server';
       }
+    /** The service could not be told that the session has ended. */
+    | { readonly type: 'session-unfinished'; readonly sessionId: string; readonly reason: string }
     | {
         readonly type: 'heartbeat-missed';
         readonly sessionId: string;

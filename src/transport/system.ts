@@ -9,6 +9,23 @@ export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 export const systemRandom = (): number => Math.random();
 export const systemUuid = (): string => randomUUID();
 
+/** Has something done when the process ends, until the returned function is called. */
+export type OnExit = (act: () => void) => () => void;
+
+const atExit = new Set<() => void>();
+const runAtExit = (): void => {
+  for (const act of [...atExit]) act();
+};
+/** One listener for all: Node warns of more than ten. */
+export const systemExit: OnExit = (act) => {
+  if (atExit.size === 0) process.on('exit', runAtExit);
+  atExit.add(act);
+  return () => {
+    atExit.delete(act);
+    if (atExit.size === 0) process.off('exit', runAtExit);
+  };
+};
+
 let processId: string | undefined;
 /** One for all clients of this process. */
 export const processUuid = (): string => (processId ??= randomUUID());

@@ -19,6 +19,8 @@ export interface UndiciTransportOptions {
   /** Most bytes of a successful answer, by lane. Default: 512 MiB for results, which are polled; less for the others. */
   readonly mostBytes?: Partial<Readonly<Record<Lane, number>>>;
   readonly tls?: TlsOptions;
+  /** How long a connection may take, and a proxy's answer to it. Default 10,000. */
+  readonly connectTimeoutMs?: number;
 }
 
 export interface UndiciTransport {
@@ -65,7 +67,7 @@ export function undiciTransport(options: UndiciTransportOptions): UndiciTranspor
   const lanes = new Lanes((lane) =>
     protocol?.isHttp2 === true
       ? protocol.lane(limitOf(lane) ?? Infinity)
-      : new Http1Lane(dispatcher(baseUrl, limitOf(lane), proxies, tls), baseUrl),
+      : new Http1Lane(dispatcher(options, limitOf(lane), proxies), baseUrl),
   );
 
   const send = (request: TransportRequest): Observable<TransportResponse> =>
@@ -100,19 +102,20 @@ export function undiciTransport(options: UndiciTransportOptions): UndiciTranspor
 }
 
 function dispatcher(
-  baseUrl: BaseUrl,
+  { baseUrl, tls, connectTimeoutMs: timeout = CONNECT_TIMEOUT_MS }: UndiciTransportOptions,
   connections: number | null,
   proxies: Proxies | undefined,
-  tls: TlsOptions,
 ): Dispatcher {
   // Deadlines are ours: undici's start again with every byte, and count the upload.
   const settings = {
     connections,
-    connect: { timeout: CONNECT_TIMEOUT_MS, ...tls },
+    connect: { timeout, ...tls },
     headersTimeout: 0,
     bodyTimeout: 0,
   } as const;
-  return proxies === undefined
-    ? new Pool(baseUrl.origin, settings)
-    : new EnvHttpProxyAgent({ ...settings, ...proxies });
+  if (proxies === undefined) return new Pool(baseUrl.origin, settings);
+  // By default undici waits five minutes for a proxy that accepts a connection and says nothing.
+  const clientFactory = (proxy: URL, options: object): Dispatcher =>
+    new Pool(proxy, { ...options, headersTimeout: timeout });
+  return new EnvHttpProxyAgent({ ...settings, ...proxies, clientFactory });
 }

@@ -170,3 +170,19 @@ describe('an answer', () => {
 });
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe('a proxy', () => {
+  it.each(['http', 'https'])(
+    'that accepts connections and says nothing was waited for without a word: %s',
+    async (scheme) => {
+      await serve(() => {});
+      const proxy = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      sockets = undiciTransport({
+        baseUrl: resolveBaseUrl(`${scheme}://127.0.0.1:9`, undefined),
+        environment: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy },
+        connectTimeoutMs: 200,
+      });
+      await expect(ask({})).rejects.toMatchObject({ kind: 'timeout' });
+    },
+  );
+});

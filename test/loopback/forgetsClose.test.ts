@@ -25,17 +25,24 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+interface Run {
+  readonly said: string;
+  readonly warned: string;
+  readonly end: number | string | null;
+}
 /** What the program said and how it ended; a program that does not end is killed, and that is its end. */
-function run(program: string): Promise<{ readonly said: string; readonly end: number | string | null }> {
+function run(program: string): Promise<Run> {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, [script, program, local.url, local.apiKey], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'pipe'],
       timeout: 25_000,
       killSignal: 'SIGKILL',
     });
     let said = '';
+    let warned = '';
+    child.stderr.on('data', (text: Buffer) => (warned += text.toString()));
     child.stdout.on('data', (text: Buffer) => (said += text.toString()));
-    child.on('close', (code, signal) => resolve({ said, end: signal ?? code }));
+    child.on('close', (code, signal) => resolve({ said, warned, end: signal ?? code }));
   });
 }
 
@@ -47,6 +54,19 @@ describe('a program that forgets to close its client', () => {
     ['samples from a handle', 'sampled 1\n'],
     ['has a service that does not answer', 'APITimeoutError\n'],
   ])('ends when its work is done, and not before: %s', async (program, said) => {
-    expect(await run(program)).toEqual({ said, end: 0 });
+    expect(await run(program)).toEqual({ said, warned: '', end: 0 });
   });
+
+  it.each(['has a failure that nobody reads', 'has one and calls process.exit'])(
+    'was not told of failures that nobody reads, when it ended within a minute of them: %s',
+    async (program) => {
+      expect(await run(program)).toEqual({
+        said: 'asked\n',
+        warned: expect.stringMatching(
+          /^tinker-rx warning: SaveWeights of \S+ failed, and nobody awaits it: .*ttl.*\n$/,
+        ) as string,
+        end: 0,
+      });
+    },
+  );
 });

@@ -34,6 +34,16 @@ const PROGRAMS: Record<string, () => Promise<void>> = {
     const { sequences } = await SamplingClient.fromSamplerHandle(handle, { apiKey }).sample(asked);
     say(`sampled ${sequences.length}`);
   },
+  'has a failure that nobody reads': async () => {
+    const service = new ServiceClient(options);
+    const trainer = await service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 2 });
+    void trainer.saveState('a', { ttlSeconds: 1 });
+    say('asked');
+  },
+  'has one and calls process.exit': async () => {
+    await PROGRAMS['has a failure that nobody reads']!();
+    process.exit();
+  },
   'has a service that does not answer': async () => {
     const service = new ServiceClient({ ...options, baseUrl: 'http://127.0.0.1:9', logLevel: 'silent' });
     const outcome = await service.getServerCapabilities({ timeoutMs: 1500 }).either();

@@ -17,6 +17,7 @@ import { isLeft } from 'fp-ts/lib/Either.js';
 import type * as t from 'io-ts';
 import { JwtTokenSource, type TokenSource } from '../../transport/auth.js';
 import type { BaseUrl } from '../../transport/baseUrl.js';
+import type { OnExit } from '../../transport/system.js';
 import {
   TransportFailure,
   type Lane,
@@ -62,6 +63,7 @@ export interface ConnectionOptions {
   readonly timeOfDay: SchedulerLike;
   readonly random: () => number;
   readonly uuid: () => string;
+  readonly onExit: OnExit;
   readonly timeoutMs: number;
   readonly pollTimeoutMs: number;
   /** Where to say what happens. Default: a bus of its own. */
@@ -88,6 +90,7 @@ export class Connection {
   readonly timeOfDay: SchedulerLike;
   readonly random: () => number;
   readonly uuid: () => string;
+  readonly onExit: OnExit;
   readonly events: EventBus;
   readonly billing: Billing;
   /** What must not be shown when a service echoes it. */
@@ -109,6 +112,7 @@ export class Connection {
     this.timeOfDay = options.timeOfDay;
     this.random = options.random;
     this.uuid = options.uuid;
+    this.onExit = options.onExit;
     this.secrets.addHeaders(options.headers);
     this.#transport = options.transport;
     this.#tokens = options.credential;
@@ -199,16 +203,22 @@ export class Connection {
           timeoutMs,
         );
     subscriber.add(late);
+    let answered = false;
     subscriber.add(
       this.#transport(this.#toRequest(call, token, idempotencyKey, timeoutMs)).subscribe({
         next: (response) => {
+          answered = true;
           late?.unsubscribe();
           if (response.headers['x-deprecation-note'] !== undefined) this.#noteDeprecation(response, path);
           if (response.status >= 200 && response.status < 300) subscriber.next(response);
           else subscriber.error(this.#refusal(response, call));
         },
         error: fail,
-        complete: () => subscriber.complete(),
+        complete: () => {
+          // A custom transport may end like this; without an answer the call would succeed with nothing.
+          if (answered) subscriber.complete();
+          else fail(new TransportFailure('connection', 'the transport ended without an answer'));
+        },
       }),
     );
   }

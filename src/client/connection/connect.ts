@@ -3,7 +3,7 @@ import { resolveCommandCredential, resolveCredential, type TokenSource } from '.
 import { backgroundScheduler } from '../../transport/backgroundScheduler.js';
 import { resolveBaseUrl } from '../../transport/baseUrl.js';
 import { steadyBackground, steadyScheduler } from '../../transport/steadyScheduler.js';
-import { systemRandom, systemUuid } from '../../transport/system.js';
+import { systemExit, systemRandom, systemUuid } from '../../transport/system.js';
 import type { Lane, Transport } from '../../transport/Transport.js';
 import { undiciTransport, type UndiciTransport } from '../../transport/undiciTransport.js';
 import type { ClientConfig } from '../../wire/session.js';
@@ -119,6 +119,8 @@ export function connect(options: ConnectOptions): Connected {
     timeOfDay: options.scheduler ?? backgroundScheduler,
     random: options.random ?? systemRandom,
     uuid: options.uuid ?? systemUuid,
+    // Under a clock of its own the end of the process means nothing.
+    onExit: options.scheduler === undefined ? systemExit : () => () => undefined,
     timeoutMs: positive('timeoutMs', options.timeoutMs ?? 60_000),
     pollTimeoutMs: positive('pollTimeoutMs', options.pollTimeoutMs ?? 45_000),
     ...(options.config === undefined ? {} : { config: options.config }),

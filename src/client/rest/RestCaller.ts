@@ -6,8 +6,12 @@ import type { Call, Connection } from '../connection/Connection.js';
 import { Lifecycle } from '../session/Lifecycle.js';
 import { logTo } from '../session/log.js';
 import type { TinkerEvent } from '../events.js';
+import { ValidationError } from '../../wire/tinkerError.js';
 import type { TinkerFuture } from '../TinkerFuture.js';
 import type { UndiciTransport } from '../../transport/undiciTransport.js';
+
+/** A call in the lane of such clients. */
+export type RestCall = Omit<Call, 'lane'>;
 
 /** What the clients without a session have in common: a connection, and calls that say which method made them. */
 export abstract class RestCaller {
@@ -18,6 +22,7 @@ export abstract class RestCaller {
   readonly #isOwn: boolean;
 
   constructor(options: ConnectOptions | { readonly connection: Connection; readonly lifecycle: Lifecycle } = {}) {
+    if (typeof options !== 'object' || options === null) throw new ValidationError('options must be an object');
     this.#isOwn = !('connection' in options);
     if ('connection' in options) {
       this.#connection = options.connection;
@@ -63,24 +68,24 @@ export abstract class RestCaller {
     return this.#connection;
   }
 
-  /** A call that returns JSON. `sdkMethod` is the Python name of the method, which the service counts. */
+  /** A call that returns JSON. `call` throws for bad arguments; `sdkMethod` is the Python name of the method, which the service counts. */
   protected ask<A>(
     sdkMethod: string,
-    call: Omit<Call, 'lane'>,
+    call: () => RestCall,
     codec: t.Type<A, unknown>,
     options: CallOptions,
     names?: ReadonlySet<string>,
   ): TinkerFuture<A> {
-    return this.start(options, () => this.asking(sdkMethod, call, codec), names);
+    return this.start(options, () => this.asking(sdkMethod, call(), codec), names);
   }
 
   /** The same as part of a future's work: a future within a future could not be cancelled, and would fail twice. */
-  protected asking<A>(sdkMethod: string, call: Omit<Call, 'lane'>, codec: t.Type<A, unknown>): Observable<A> {
+  protected asking<A>(sdkMethod: string, call: RestCall, codec: t.Type<A, unknown>): Observable<A> {
     return this.#connection.call(this.#named(sdkMethod, call), codec);
   }
 
   /** A call that returns nothing. */
-  protected tell(sdkMethod: string, call: () => Omit<Call, 'lane'>, options: CallOptions): TinkerFuture<void> {
+  protected tell(sdkMethod: string, call: () => RestCall, options: CallOptions): TinkerFuture<void> {
     return this.start(options, () => {
       const named = this.#named(sdkMethod, call());
       return this.#connection.ready().pipe(
@@ -99,7 +104,7 @@ export abstract class RestCaller {
     return this.#lifecycle.start(work, undefined, options, names);
   }
 
-  #named(sdkMethod: string, call: Omit<Call, 'lane'>): Call {
+  #named(sdkMethod: string, call: RestCall): Call {
     const headers = { ...call.headers, 'x-sdk-version': this.#connection.sdkVersion, 'x-sdk-method': sdkMethod };
     return { ...call, lane: 'rest', headers };
   }

@@ -1,11 +1,13 @@
 import { Observable, concatMap } from 'rxjs';
 import type { TransportResponse } from '../../transport/Transport.js';
-import { UntypedFuture } from '../../wire/futures.js';
+import { isRequestFailed, UntypedFuture } from '../../wire/futures.js';
 import type { Connection } from '../connection/Connection.js';
+import { parseBody } from '../connection/failure.js';
 import { onAnswer } from '../connection/onAnswer.js';
 import { readJson } from '../connection/readJson.js';
 import type { OpenSession } from '../session/Session.js';
 import type { FutureProgress } from '../TinkerFuture.js';
+import { requestFailure } from './requestFailure.js';
 import { retrieve } from './retrieve.js';
 import type { SessionPoller } from './SessionPoller.js';
 import type { Accepted, ResultFormat, Sent, Work } from './work.js';
@@ -16,23 +18,37 @@ export function submitWork<A>(session: OpenSession, work: Work<A>, progress: Fut
   const { requestType, path, target, json, format } = work;
   const sent = { requestType, target, seqId: undefined, bytes: 0, startedMs: connection.scheduler.now() };
   return onAnswer(connection.send({ path, lane: 'training', json }, { requestType, target }), (answer) =>
-    awaitResult(session, accept(connection, sent, answer, progress), format),
+    awaitResult(session, accept(connection, path, sent, answer, progress), format),
   );
 }
 
-/** Reads the promise in the answer to a submission and emits that it was accepted. */
+/**
+ * Reads the promise in the answer to a submission and emits that it was accepted.
+ *
+ * @throws RequestFailedError where the answer tells of a failure instead, APIResponseValidationError for any other.
+ */
 export function accept(
   connection: Connection,
+  path: string,
   { requestType, target, seqId, bytes, startedMs }: Sent,
   answer: TransportResponse,
   progress: FutureProgress | undefined,
 ): Accepted {
-  const promise = readJson(answer, UntypedFuture, requestType);
+  const promise = readPromise(connection, path, answer);
   const { requestId } = promise;
   progress?.accepted(requestId);
   connection.events.emit({ type: 'request-sent', requestType, requestId, target, seqId, bytes });
   const roundtripMs = connection.scheduler.now() - startedMs;
   return { requestType, target, seqId, bytes, startedMs, requestId, roundtripMs, promise };
+}
+
+function readPromise(connection: Connection, path: string, answer: TransportResponse): UntypedFuture {
+  try {
+    return readJson(answer, UntypedFuture, path);
+  } catch (error) {
+    const body = parseBody(answer);
+    throw isRequestFailed(body) ? requestFailure(body, connection.secrets) : error;
+  }
 }
 
 /**

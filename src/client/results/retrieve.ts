@@ -1,8 +1,7 @@
 import { isLeft } from 'fp-ts/lib/Either.js';
 import { catchError, retry, throwError, timer, type Observable } from 'rxjs';
 import type { TransportResponse } from '../../transport/Transport.js';
-import { CompleteMetadata, isRequestFailed, toErrorCategory } from '../../wire/futures.js';
-import { plainText } from '../../wire/plainText.js';
+import { CompleteMetadata, isRequestFailed } from '../../wire/futures.js';
 import { describeErrors } from '../../wire/record.js';
 import { BILLING_RETRY_MS } from '../connection/Billing.js';
 import type { Budget } from '../connection/Budget.js';
@@ -14,7 +13,7 @@ import { failedOnce } from '../connection/failedOnce.js';
 import { meaningOf, parseBody } from '../connection/failure.js';
 import { onAnswer } from '../connection/onAnswer.js';
 import { backoffMs, delayFor } from '../connection/resend.js';
-import { serverText } from '../connection/serverText.js';
+import { requestFailure } from './requestFailure.js';
 
 /** A 400 to a poll counts only when it repeats: some proxies inject one. */
 export const MOST_BAD_REQUESTS = 3;
@@ -163,10 +162,7 @@ class Poll<A> {
         { requestId },
       );
     }
-    if (isRequestFailed(body)) {
-      const category = toErrorCategory(body.category);
-      throw new RequestFailedError(this.connection.secrets.redact(failureText(body.error)), { category, requestId });
-    }
+    if (isRequestFailed(body)) throw requestFailure(body, this.connection.secrets, requestId);
     const decoded = json.decode(body);
     if (isLeft(decoded))
       throw new APIResponseValidationError(`the result of ${requestId}: ${describeErrors(decoded.left)}`, {
@@ -236,11 +232,6 @@ class Poll<A> {
     return error instanceof APIStatusError ? Object.assign(error, { requestId }) : error;
   }
 }
-
-/** What a failed result says; a traceback keeps its lines. */
-const failureText = (error: unknown): string =>
-  (typeof error === 'string' ? plainText(error) : serverText(error) || serverText({ error })) ||
-  'the service gave no reason';
 
 const isTryAgain = (body: unknown): boolean =>
   typeof body === 'object' && body !== null && (body as { type?: unknown }).type === 'try_again';

@@ -128,7 +128,7 @@ export class Samples {
       ),
     );
     return onAnswer(response, (answer) => {
-      const accepted = accept(connection, sent, answer, progress);
+      const accepted = accept(connection, 'asample', sent, answer, progress);
       return awaitResult(this.#session, accepted, SAMPLE, this.#pollerOf(clone), attachSequenceIds);
     });
   }

@@ -48,8 +48,9 @@ export class SamplingSessions {
 /** @throws ValidationError unless there is a base model or a path that starts with tinker://. */
 export function checkSource({ baseModel, modelPath }: SamplerSource): void {
   if (modelPath !== undefined) {
-    if (!modelPath.startsWith('tinker://')) throw new ValidationError('modelPath must start with tinker://');
-  } else if (baseModel === undefined || baseModel === '') {
+    if (typeof modelPath !== 'string' || !modelPath.startsWith('tinker://'))
+      throw new ValidationError('modelPath must start with tinker://');
+  } else if (typeof baseModel !== 'string' || baseModel === '') {
     throw new ValidationError('a sampling client needs a baseModel or a modelPath');
   }
 }

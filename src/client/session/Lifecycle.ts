@@ -14,7 +14,7 @@ import {
   type SchedulerLike,
   type Subscription,
 } from 'rxjs';
-import { LONGEST_TIMER_MS } from '../../transport/system.js';
+import { LONGEST_TIMER_MS, type OnExit } from '../../transport/system.js';
 import { isTinkerError, type TinkerError } from '../../wire/tinkerError.js';
 import { bind, CALL_OPTIONS, checkCallOptions, type CallOptions } from '../CallOptions.js';
 import { ClosedError, UnexpectedError } from '../errors.js';
@@ -36,6 +36,7 @@ interface Clocks {
   readonly events: EventBus;
   readonly scheduler: SchedulerLike;
   readonly background: SchedulerLike;
+  readonly onExit: OnExit;
 }
 
 const AN_HOUR_MS = 3_600_000;
@@ -50,10 +51,10 @@ export class Lifecycle {
   readonly #progress: WorkProgress;
   #closed = false;
 
-  constructor({ events, scheduler, background }: Clocks) {
+  constructor({ events, scheduler, background, onExit }: Clocks) {
     this.#events = events;
     this.#scheduler = scheduler;
-    this.#unread = new UnreadFailures(events, background);
+    this.#unread = new UnreadFailures(events, background, onExit);
     this.#progress = new WorkProgress(events, background, () => this.calls());
   }
 

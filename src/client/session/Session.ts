@@ -14,6 +14,8 @@ import {
   switchMap,
   takeUntil,
   tap,
+  throwError,
+  timeout,
   timer,
   type Observable,
 } from 'rxjs';
@@ -30,7 +32,7 @@ import { Budget } from '../connection/Budget.js';
 import type { Connection } from '../connection/Connection.js';
 import { once } from '../connection/once.js';
 import { decodeJson } from '../connection/readJson.js';
-import { GoneError, NotFoundError, type TinkerError } from '../errors.js';
+import { APITimeoutError, GoneError, NotFoundError, type TinkerError } from '../errors.js';
 import { segments } from '../rest/restQuery.js';
 import { SampleDispatcher } from '../sampling/SampleDispatcher.js';
 import type { UnderWay } from './underWay.js';
@@ -88,16 +90,20 @@ export class Session {
   finish(status: FinishStatus, detail: string | undefined): Observable<never> {
     const opened = this.#opened;
     if (opened === undefined) return EMPTY;
+    const { id: sessionId } = opened;
+    const { events, scheduler } = this.connection;
     const json = FinishSessionRequest.encode({ reason: { type: status }, ...(detail === undefined ? {} : { detail }) });
-    return this.connection.send({ path: `sessions/${segments(opened.id)}/finish`, lane: 'session', json }).pipe(
-      catchError((error: unknown) => {
+    const late = new APITimeoutError(`no answer within ${FINISH_TIMEOUT_MS / 1000} s`);
+    return defer(() =>
+      this.connection.send({ path: `sessions/${segments(sessionId, 'sessionId')}/finish`, lane: 'session', json }),
+    ).pipe(
+      timeout({ each: FINISH_TIMEOUT_MS, scheduler, with: () => throwError(() => late) }),
+      catchError((error: TinkerError) => {
         if (error instanceof NotFoundError || error instanceof GoneError) return EMPTY;
+        events.emit({ type: 'session-unfinished', sessionId, reason: error.message });
         throw error;
       }),
-      takeUntil(timer(FINISH_TIMEOUT_MS, this.connection.scheduler)),
-      tap({
-        complete: () => this.connection.events.emit({ type: 'session-finished', sessionId: opened.id, status }),
-      }),
+      tap({ complete: () => events.emit({ type: 'session-finished', sessionId, status }) }),
       ignoreElements(),
     );
   }

@@ -1,4 +1,5 @@
 import type { SchedulerLike, Subscription } from 'rxjs';
+import type { OnExit } from '../../transport/system.js';
 import { CancelledError, type TinkerError } from '../errors.js';
 import type { EventBus, WorkKind } from '../events.js';
 
@@ -17,18 +18,23 @@ const MOST_REMEMBERED = 1000;
 export class UnreadFailures {
   readonly #failed = new Map<FailedCall, number>();
   #timer: Subscription | undefined;
+  #forgetExit: (() => void) | undefined;
 
   constructor(
     readonly events: EventBus,
     /** Does not keep the process alive. */
     readonly background: SchedulerLike,
+    readonly onExit: OnExit,
   ) {}
 
   add(failed: FailedCall): void {
     if (failed.error instanceof CancelledError || failed.isRead()) return;
     if (this.#failed.size >= MOST_REMEMBERED) this.#tell(Infinity);
     this.#failed.set(failed, this.events.now());
-    if (this.#failed.size === 1) this.#setTimer(UNREAD_AFTER_MS);
+    if (this.#failed.size > 1) return;
+    this.#setTimer(UNREAD_AFTER_MS);
+    // A program that forgets to close its client may end sooner than the timer.
+    this.#forgetExit ??= this.onExit(() => this.#tell(Infinity));
   }
 
   /** The client ends: what is unread now will never be read. */
@@ -53,5 +59,7 @@ export class UnreadFailures {
       const { error, kind, isRead } = failed;
       if (!isRead()) this.events.emit({ type: 'failure-unread', error, ...kind });
     }
+    this.#forgetExit?.();
+    this.#forgetExit = undefined;
   }
 }

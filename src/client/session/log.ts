@@ -46,7 +46,14 @@ export function describe(
     case 'session-message':
       return { level: event.level, text: event.message };
     case 'session-finished':
-      return { level: 'info', text: `session ${event.sessionId} finished: ${event.status}` };
+      return event.status === 'ended-by-server'
+        ? { level: 'warning', text: `the service has ended session ${event.sessionId}: further calls will fail` }
+        : { level: 'info', text: `session ${event.sessionId} finished: ${event.status}` };
+    case 'session-unfinished':
+      return {
+        level: 'warning',
+        text: `the service was not told how session ${event.sessionId} ended, and will end it by itself: ${event.reason}`,
+      };
     case 'heartbeat-missed':
       return {
         level: 'warning',

@@ -108,7 +108,7 @@ export class NumberedSends {
       return attempt.pipe(
         tap({ error: (error: unknown) => (uncertain ||= mayHaveArrived(error)) }),
         resend(connection, path, 'send', kind),
-        map((answer) => accept(connection, sent, answer, progress)),
+        map((answer) => accept(connection, path, sent, answer, progress)),
       );
     };
     return (bytes === 0 ? send() : trainingBytes.hold(bytes, send)).pipe(

@@ -140,6 +140,8 @@ describe('close', () => {
     on.clock.resolve(on.service.close());
     expect(on.clock.now()).toBe(15_000);
     expect(on.fake.requests.filter(({ state }) => state === 'open')).toEqual([]);
+    expect(on.eventsOf('session-unfinished').map(({ reason }) => reason)).toEqual(['no answer within 15 s']);
+    expect(on.eventsOf('session-finished')).toEqual([]);
   });
 
   it('leaves nothing open and nothing to come', () => {

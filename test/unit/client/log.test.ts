@@ -38,6 +38,18 @@ describe('the log', () => {
     ]);
   });
 
+  it('had nothing by default of a session that the service ends, or is not told the end of', () => {
+    const events: TinkerEvent[] = [
+      { type: 'session-finished', sessionId: 's', status: 'success', atMs: 0 },
+      { type: 'session-finished', sessionId: 's', status: 'ended-by-server', atMs: 0 },
+      { type: 'session-unfinished', sessionId: 's', reason: 'down', atMs: 0 },
+    ];
+    expect(printed(undefined, events)).toEqual([
+      'tinker-rx warning: the service has ended session s: further calls will fail',
+      'tinker-rx warning: the service was not told how session s ended, and will end it by itself: down',
+    ]);
+  });
+
   it('warns of a request that fails again and again, and of an option that a server ignored', () => {
     const retry = (attempt: number): TinkerEvent => ({
       type: 'request-retry',
