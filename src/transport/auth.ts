@@ -38,18 +38,22 @@ export interface CredentialOptions {
   readonly apiKey?: string | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly store?: CredentialStore;
+  /** How long the credential command may take; a person may have to log in meanwhile. Default 300,000. */
+  readonly commandTimeoutMs?: number;
 }
+
+const COMMAND_TIMEOUT_MS = 300_000;
 
 /**
  * The user's credential: the argument, `TINKER_API_KEY`, the output of `TINKER_CREDENTIAL_CMD`, or the stored key.
  *
  * @throws ValidationError when there is none, or the key has a wrong prefix. No message shows the key.
  */
-export function resolveCredential({ apiKey, environment, store }: CredentialOptions): TokenSource {
+export function resolveCredential({ apiKey, environment, store, commandTimeoutMs }: CredentialOptions): TokenSource {
   const key = nonEmpty(apiKey) ?? nonEmpty(environment['TINKER_API_KEY']);
   const command = nonEmpty(environment['TINKER_CREDENTIAL_CMD']);
   if (key !== undefined && (isApiKey(key) || command === undefined)) return new StaticToken(key);
-  if (command !== undefined) return new CommandToken(command);
+  if (command !== undefined) return new CommandToken(command, commandTimeoutMs);
   const stored = (store ?? new CredentialStore()).defaultKey();
   if (stored !== undefined) return new StaticToken(stored);
   throw new ValidationError(
@@ -62,7 +66,7 @@ export function resolveCommandCredential(options: CredentialOptions): TokenSourc
   const key = nonEmpty(options.apiKey) ?? nonEmpty(options.environment['TINKER_API_KEY']);
   if (key?.startsWith('eyJ')) return new StaticToken(key);
   const command = nonEmpty(options.environment['TINKER_CREDENTIAL_CMD']);
-  if (command !== undefined) return new CommandToken(command);
+  if (command !== undefined) return new CommandToken(command, options.commandTimeoutMs);
   throw new ValidationError(
     'this organisation requires TINKER_CREDENTIAL_CMD: set it to a command that prints a credential',
   );
@@ -94,15 +98,20 @@ class StaticToken implements TokenSource {
 /** Runs the command each time a token is asked for; its output is the credential. */
 class CommandToken implements TokenSource {
   readonly #command: string;
-  constructor(command: string) {
+  readonly #timeoutMs: number;
+  constructor(command: string, timeoutMs = COMMAND_TIMEOUT_MS) {
     this.#command = command;
+    this.#timeoutMs = timeoutMs;
   }
   current(): undefined {}
   token(): Observable<string> {
     return new Observable<string>((subscriber) => {
-      const child = exec(this.#command, (error, stdout) => {
+      const timeout = this.#timeoutMs;
+      const child = exec(this.#command, { timeout }, (error, stdout) => {
         const credential = stdout.trim();
-        if (SENDABLE.test(credential)) {
+        if (error?.killed === true) {
+          subscriber.error(new CredentialError(`TINKER_CREDENTIAL_CMD did not end within ${timeout / 1000} s`));
+        } else if (SENDABLE.test(credential)) {
           subscriber.next(credential);
           subscriber.complete();
         } else if (credential !== '') {

@@ -95,6 +95,17 @@ describe('the credential command', () => {
     expect(inspect(error, { depth: Infinity })).not.toContain('SECRET');
   });
 
+  it.each(['sleep 3', 'sleep 3; echo tml-late', 'echo tml-early; sleep 3; true'])(
+    'was waited for without an end, and every call with it: %s',
+    async (TINKER_CREDENTIAL_CMD) => {
+      const source = resolveCredential({ environment: { TINKER_CREDENTIAL_CMD }, store, commandTimeoutMs: 100 });
+      await expect(firstValueFrom(source.token())).rejects.toMatchObject({
+        code: 'credential',
+        message: 'TINKER_CREDENTIAL_CMD did not end within 0.1 s',
+      });
+    },
+  );
+
   it('is what counts where the organisation demands it; only a JWT stands in for it', async () => {
     const environment = { TINKER_CREDENTIAL_CMD: COMMAND };
     expect(await firstValueFrom(resolveCommandCredential({ apiKey: 'tml-key', environment }).token())).toBe(
