@@ -1,17 +1,17 @@
-/** Something that must be over by a time, by the machine's monotonic clock. */
+/** Something with a deadline, by the machine's monotonic clock. */
 export interface Due {
-  /** When it is late; it may move while it is watched. */
+  /** The deadline. It may change while it is watched. */
   readonly dueMs: number;
   late(): void;
 }
 
-/** The least time between two looks: many that are late at nearly the same time are looked at together. */
+/** The shortest time between two checks, so that deadlines close to each other share one. */
 const SHORTEST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * Watches many deadlines with one timer: thousands of requests are in flight, nearly all of them end in time, and a timer
- * for each would cost more than the rest of the watching.
+ * Watches many deadlines with one timer: with thousands of requests in flight, one timer each would be slow, and nearly all
+ * of them end in time.
  */
 export class Deadlines {
   readonly #watched = new Set<Due>();
@@ -27,7 +27,7 @@ export class Deadlines {
     this.#watched.delete(due);
   }
 
-  /** Stops looking; to watch something starts it again. */
+  /** Stops the timer. Watching something starts it again. */
   stop(): void {
     clearTimeout(this.#timer);
     this.#wakesMs = Infinity;
@@ -37,7 +37,7 @@ export class Deadlines {
     clearTimeout(this.#timer);
     this.#wakesMs = ms;
     const waitMs = Math.min(Math.max(ms - performance.now(), SHORTEST_WAIT_MS), LONGEST_WAIT_MS);
-    // Requests keep the process alive by their sockets; this timer need not.
+    // Sockets keep the process alive while requests are in flight; this timer does not have to.
     this.#timer = setTimeout(() => this.#look(), waitMs).unref();
   }
 

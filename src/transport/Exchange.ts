@@ -2,14 +2,14 @@ import type { Deadlines, Due } from './Deadlines.js';
 import { failureOf } from './failureOf.js';
 import { TransportFailure, type TransportRequest, type TransportResponse } from './Transport.js';
 
-/** A request body goes out in pieces of this size, so that it can be seen to move. */
+/** Large request bodies are sent in pieces of this size: each piece that leaves shows progress. */
 const PIECE_BYTES = 256 * 1024;
-/** What a connection is trusted to carry at the least: an answer that is slower is as good as none. */
+/** The slowest download that is still waited for. */
 const SLOWEST_BYTES_PER_MS = 64;
-/** The machine says "sent" when it has taken the bytes: as many as this may still wait in its buffers, or on the way. */
+/** The system reports bytes as sent once it has buffered them; up to this many may not have left yet. */
 const MOST_BUFFERED_BYTES = 4 * 1024 * 1024;
 const SLOWEST_UPLOAD_BYTES_PER_MS = 256;
-/** A refusal is read up to here; its status is what counts. */
+/** The rest of a longer refusal is not read: its status matters most. */
 const LONGEST_REFUSAL_BYTES = 1024 * 1024;
 
 export interface ExchangeOptions {
@@ -21,15 +21,14 @@ export interface ExchangeOptions {
 }
 
 /**
- * One request and its answer, whichever protocol carries them. It comes to its end once: with the response, or with a
- * failure.
+ * One request and its answer, over HTTP/1.1 or HTTP/2. It ends once: with the response, or with a failure.
  *
- * It is late when its body does not move for `timeoutMs`, or when the whole answer is not there `timeoutMs` after the body
- * was sent. A large answer has the time it needs at 64 kB a second. An answer that trickles is late all the same.
+ * It times out when none of its body could be sent for `timeoutMs`, or when the answer is not complete `timeoutMs` after the
+ * body was sent. Large answers get more time, at 64 kB a second; an answer that trickles in more slowly times out.
  */
 export class Exchange implements Due {
   dueMs = Infinity;
-  /** How often it has begun again. */
+  /** How often it was started again. */
   restarts = 0;
   readonly body: Uint8Array | undefined;
   readonly #options: ExchangeOptions;
@@ -52,7 +51,7 @@ export class Exchange implements Due {
     this.body = typeof body === 'string' ? Buffer.from(body) : body;
   }
 
-  /** Whether nothing can come of it any more. */
+  /** Whether it has ended: with a response, with a failure or by being cancelled. */
   get settled(): boolean {
     return this.#settled;
   }
@@ -66,7 +65,7 @@ export class Exchange implements Due {
     return this.#isLate;
   }
 
-  /** It is on a connection; `abort` takes it off again. */
+  /** The request has a connection; `abort` stops it there. */
   begin(abort: () => void): void {
     this.#abort = abort;
     if (this.#settled) return abort();
@@ -75,7 +74,7 @@ export class Exchange implements Due {
     this.#options.deadlines.watch(this);
   }
 
-  /** The connection is gone before anything was done with the request; it may begin again. */
+  /** The server refused the request without reading it: it may begin again on another connection. */
   restart(): void {
     this.restarts++;
     this.#options.deadlines.forget(this);
@@ -84,7 +83,7 @@ export class Exchange implements Due {
     this.dueMs = Infinity;
   }
 
-  /** The body in pieces; a piece that is asked for says that the one before has left. */
+  /** The body in pieces. Asking for a piece means that the previous one has left. */
   *pieces(): Generator<Uint8Array, void> {
     const { body } = this;
     if (body === undefined) return;
@@ -124,7 +123,7 @@ export class Exchange implements Due {
       if (value !== undefined && name[0] !== ':')
         this.#headers[name] = Array.isArray(value) ? value.join(', ') : String(value);
     }
-    // An answer may come before the whole request is out; from now on it is the answer that is waited for.
+    // An answer may begin before the whole request was sent; from here on only the answer counts.
     if (!this.#sent) this.#allSent();
     if (this.#isSuccess && Number(this.#headers['content-length']) > this.#options.mostBytes) this.#tooLarge();
   }
@@ -149,7 +148,7 @@ export class Exchange implements Due {
     this.#options.onResponse({ status: this.#status, headers: this.#headers, body });
   }
 
-  /** It came to nothing. @param error what the connection said */
+  /** The request failed. @param error the connection's error */
   fail(error: unknown): void {
     if (this.#settled) return;
     this.#end();
@@ -157,7 +156,7 @@ export class Exchange implements Due {
     this.#options.onFailure(failureOf(error));
   }
 
-  /** Nobody waits for it any more. */
+  /** The caller no longer wants the answer. */
   cancel(): void {
     if (this.#settled) return;
     this.#end();

@@ -22,7 +22,7 @@ import { LONGEST_TIMER_MS } from './system.js';
 
 /** Where a request's `X-API-Key` comes from. The secret itself is kept where printing cannot reach it. */
 export interface TokenSource {
-  /** The token at hand, when there is one that needs no waiting. */
+  /** The current token, if one is available without waiting. */
   current(): string | undefined;
   /** The token, fetched or refreshed first where needed. */
   token(): Observable<string>;
@@ -153,8 +153,8 @@ function expiryMs(jwt: string): number | undefined {
  * demand when a minute or less is left; one refresh at a time. A failed refresh falls back to the token at hand; a
  * failed first exchange is the user's error, as it is.
  *
- * While the token at hand is good, a refresh is tried once: requests that wait for it would otherwise wait until the
- * token is good no more. Without a good one it is tried for as long as anything else is.
+ * While the current token is valid, a refresh is tried only once, so that requests do not wait for retries. Without a
+ * valid token it is retried like any other request.
  */
 export class JwtTokenSource implements TokenSource {
   #jwt: string | undefined;
@@ -180,7 +180,7 @@ export class JwtTokenSource implements TokenSource {
     return this.#leftMs > REFRESH_ON_DEMAND_MS ? this.#jwt : undefined;
   }
 
-  /** How long the token at hand is still good. */
+  /** How long the current token is still valid. */
   get #leftMs(): number {
     return ((this.#jwt === undefined ? undefined : expiryMs(this.#jwt)) ?? 0) - this.scheduler.now();
   }

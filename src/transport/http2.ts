@@ -9,9 +9,9 @@ import { TransportFailure } from './Transport.js';
 /** Flow control: what a server may send before it hears from us. The protocol's 64 kB would make every large result slow. */
 const SESSION_WINDOW_BYTES = 32 * 1024 * 1024;
 const STREAM_WINDOW_BYTES = 8 * 1024 * 1024;
-/** Streams of one connection, also where the server allows more. */
+/** The most streams of one connection, even if the server allows more. */
 const MOST_STREAMS = 1000;
-/** What a server allows that does not say. */
+/** The limit of a server that does not name one. */
 const USUAL_STREAMS = 100;
 /** Node sends such headers as other characters. */
 const NO_HEADER_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
@@ -61,7 +61,7 @@ export class Http2Lane implements Carrier {
     this.#options = options;
   }
 
-  /** Starts with a connection that is there already. */
+  /** Starts with a connection that is already open. */
   adopt(socket: TLSSocket): void {
     this.#speak(socket);
   }
@@ -93,7 +93,7 @@ export class Http2Lane implements Carrier {
     return Promise.all(closed).then(() => undefined);
   }
 
-  /** Hands out what waits to connections with room, and opens as many more as the rest needs. */
+  /** Gives waiting requests to connections that have room, and opens more connections for the rest. */
   #serve(): void {
     while (this.#waiting.length > 0) {
       const room = this.#withRoom();
@@ -145,7 +145,7 @@ export class Http2Lane implements Carrier {
     this.#sessions.add(session);
     let failure: unknown;
     let hasSaid = false;
-    // A server that says nothing at all would be waited for without an end.
+    // Without this, a server that never answers would be waited for forever.
     const silence = setTimeout(() => {
       failure = new TransportFailure('timeout', `no HTTP/2 settings within ${CONNECT_TIMEOUT_MS / 1000} s`);
       session.destroy();
@@ -169,7 +169,7 @@ export class Http2Lane implements Carrier {
       clearTimeout(silence);
       this.#sessions.delete(session);
       this.#retire(connected);
-      // One that hangs up before it has said anything would be asked for ever.
+      // Otherwise a server that always hangs up at once would be asked forever.
       if (!hasSaid) this.#failWaiting(failure ?? new Error('the server closed the connection at once'));
       this.#serve();
     });
@@ -215,7 +215,7 @@ export class Http2Lane implements Carrier {
     stream.on('response', (headers) => exchange.responseStart(headers[':status'] ?? 0, headers));
     stream.on('data', (chunk: Buffer) => exchange.responseData(chunk));
     stream.on('end', () => {
-      // The end of what came is not the end of the answer where the stream was reset.
+      // If the stream was reset, the answer is incomplete.
       if (stream.rstCode === constants.NGHTTP2_NO_ERROR && !stream.aborted && exchange.answered) exchange.responseEnd();
       if (!stream.writableFinished) stream.close(constants.NGHTTP2_NO_ERROR);
     });
@@ -233,7 +233,7 @@ export class Http2Lane implements Carrier {
       this.#serve();
     });
     exchange.begin(() => {
-      // An answer that does not come may mean a connection that is dead without a word: the next request gets a new one.
+      // If no answer comes, the connection may be dead: the next request gets a new one.
       if (!exchange.answered && exchange.isLate) this.#retire(connected);
       stream.close(constants.NGHTTP2_CANCEL);
     });
@@ -249,7 +249,7 @@ export class Http2Lane implements Carrier {
   }
 }
 
-/** Writes piece after piece, each when the one before it has left. */
+/** Writes the pieces one by one, each after the previous one has left. */
 function write(stream: ClientHttp2Stream, pieces: Generator<Uint8Array, void>): void {
   const next = (): void => {
     const piece: IteratorResult<Uint8Array, void> = pieces.next();

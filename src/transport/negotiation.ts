@@ -12,7 +12,7 @@ export interface NegotiationOptions {
   readonly onDowngrade: () => void;
 }
 
-/** Learns from the first connection whether a server speaks HTTP/2. Requests that come before it is known wait for it. */
+/** Learns from the first connection whether a server speaks HTTP/2. Until then, requests wait. */
 export class Negotiation {
   readonly #options: NegotiationOptions;
   #isHttp2: boolean | undefined;

@@ -76,7 +76,7 @@ export function undiciTransport(options: UndiciTransportOptions): UndiciTranspor
         deadlines,
         mostBytes: mostBytes[request.lane],
         onResponse: (response) => {
-          // A 400 without a body comes from a proxy that has tired of the connection, not from the service.
+          // A 400 without a body comes from a proxy, not from the service; a new connection helps.
           if (response.status === 400 && response.body.length === 0) lanes.retire(request.lane);
           subscriber.next(response);
           subscriber.complete();
@@ -106,7 +106,7 @@ function dispatcher(
   connections: number | null,
   proxies: Proxies | undefined,
 ): Dispatcher {
-  // Deadlines are ours: undici's start again with every byte, and count the upload.
+  // Exchange has its own deadlines: undici's restart with every byte, and include the upload.
   const settings = {
     connections,
     connect: { timeout, ...tls },

@@ -119,7 +119,7 @@ export function connect(options: ConnectOptions): Connected {
     timeOfDay: options.scheduler ?? backgroundScheduler,
     random: options.random ?? systemRandom,
     uuid: options.uuid ?? systemUuid,
-    // Under a clock of its own the end of the process means nothing.
+    // Under virtual time, the end of the process is not the end of the program.
     onExit: options.scheduler === undefined ? systemExit : () => () => undefined,
     timeoutMs: positive('timeoutMs', options.timeoutMs ?? 60_000),
     pollTimeoutMs: positive('pollTimeoutMs', options.pollTimeoutMs ?? 45_000),

@@ -111,7 +111,7 @@ export function statusError(response: TransportResponse, what: string, nowMs: nu
   return withRetryable(error);
 }
 
-/** The body of a refusal; one that cannot be read is as good as none. */
+/** The body of a refusal, or a note that it cannot be read. */
 function readBody(response: TransportResponse): unknown {
   try {
     return parseBody(response);

@@ -82,7 +82,7 @@ export class Samples {
   sample(options: SampleOptions, progress: FutureProgress): Observable<SampleResponse> {
     const body = this.#requests.body(options);
     const bytes = estimatePromptBytes(options.prompt);
-    // Built when its slot is there: a sample that is cancelled while it waits takes no number.
+    // Built once it has a slot, so that a sample cancelled while waiting takes no number.
     const attempts = (): Observable<SampleResponse> =>
       resubmitting(
         this.#session.connection,

@@ -53,7 +53,7 @@ export function resubmitting<A>(
       retry({
         delay: (error: TinkerError, count) => {
           const meaning = meaningOf(error, phase);
-          // What is bounded by itself has been tried often enough.
+          // These have a limit of their own, which is reached.
           if (meaning === 'fatal' || meaning === 'doubtful' || meaning === 'billing' || meaning === 'proxy')
             return throwError(() => error);
           const delayMs = waitMs(count, options, connection.random);

@@ -130,7 +130,7 @@ export class Lifecycle {
 
   /**
    * Emits and completes when no call is pending. Those that are left when none has ended for `timeoutMs` fail with a
-   * ClosedError. Failures that nobody has read by then are told of.
+   * ClosedError. Failures that nobody has read by then are reported.
    */
   whenIdle(timeoutMs = AN_HOUR_MS): Observable<void> {
     return defer(() => {

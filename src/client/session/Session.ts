@@ -192,7 +192,7 @@ export class Session {
               return EMPTY;
             }),
           );
-      // By the clock, and never behind one that hangs: an answer that does not come says nothing by itself.
+      // By the clock, and without waiting for the previous one: a heartbeat that hangs would otherwise stop all others.
       return interval(HEARTBEAT_MS, connection.background).pipe(
         tap(() => {
           const silentMs = connection.scheduler.now() - lastMs;

@@ -27,7 +27,7 @@ export class WorkProgress {
     this.#ticks = interval(EVERY_MS, this.scheduler).subscribe(() => this.#say());
   }
 
-  /** Work has come to its end, well or not. */
+  /** Work has ended, successfully or not. */
   ended(): void {
     this.#ended++;
     this.#lastEndMs = this.events.now();
@@ -46,7 +46,7 @@ export class WorkProgress {
       if (requestId === undefined) waiting++;
       else running++;
     }
-    // Started again by the next work: a timer for each single call would cost more than it tells.
+    // The next work starts it again.
     if (waiting + running === 0) return this.stop();
     const quietMs = this.events.now() - this.#lastEndMs;
     this.events.emit({ type: 'work-progress', waiting, running, ended: this.#ended, quietMs });
