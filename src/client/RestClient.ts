@@ -243,10 +243,11 @@ export class RestClient extends RestCaller {
    */
   externalWeightsUploadStart(options: ExternalWeightsUploadOptions): TinkerFuture<ExternalWeightsUpload> {
     const begin = (): Observable<ExternalWeightsUpload> => {
-      const { baseModel, loraConfig } = options;
+      // Callers without types may leave them out.
+      const { baseModel, loraConfig, ...rest } = options ?? {};
       const json = prepare(
         ExternalWeightsUploadStartRequest,
-        withoutUndefined({ baseModel, loraConfig, destinationProjectId: projectOf(options) }),
+        withoutUndefined({ baseModel, loraConfig, destinationProjectId: projectOf(rest) }),
       );
       const call = { path: 'external_weights_upload_start', json };
       return this.asking('external_weights_upload_start', call, ExternalWeightsUpload);

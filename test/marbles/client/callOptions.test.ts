@@ -67,8 +67,12 @@ const REST: Record<string, Call<RestClient>> = {
   listTrainingRuns: (rest, options) => rest.listTrainingRuns(options),
   listCheckpoints: (rest, options) => rest.listCheckpoints('run', options),
   listUserCheckpoints: (rest, options) => rest.listUserCheckpoints(options),
+  searchCheckpoints: (rest, options) => rest.searchCheckpoints(options),
   getWeightsInfoByTinkerPath: (rest, options) => rest.getWeightsInfoByTinkerPath(PATH, options),
   getExternalWeightsUrls: (rest, options) => rest.getExternalWeightsUrls('tinker://run/external_weights/a', options),
+  externalWeightsUploadStart: (rest, options) =>
+    rest.externalWeightsUploadStart({ baseModel: 'any', loraConfig: { rank: 8 }, ...options }),
+  externalWeightsUploadFinish: (rest, options) => rest.externalWeightsUploadFinish('upload', options),
   deleteCheckpoint: (rest, options) => rest.deleteCheckpoint('run', 'weights/a', options),
   deleteCheckpointFromTinkerPath: (rest, options) => rest.deleteCheckpointFromTinkerPath(PATH, options),
   publishCheckpointFromTinkerPath: (rest, options) => rest.publishCheckpointFromTinkerPath(PATH, options),
