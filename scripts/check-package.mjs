@@ -194,7 +194,7 @@ export function packageSteps() {
         const paths = new Set(packed.files.map(({ path }) => path));
         const stray = [...paths].filter(
           (path) =>
-            !/^(dist\/|assets\/|examples\/|docs\/[\w-]+\.md$|docs\/marbles\/\w+\.svg$|test\/parity\/skyrl\.md$)/.test(
+            !/^(dist\/|assets\/|examples\/|docs\/[\w-]+\.md$|docs\/marbles\/\w+\.svg$|docs\/images\/[\w-]+\.png$|test\/parity\/skyrl\.md$)/.test(
               path,
             ) && !/^(package\.json|[A-Z]+(\.md)?)$/.test(path),
         );

@@ -1,3 +1,8 @@
+/**
+ * The clients, with the method names of the Python SDK in camelCase; futures, errors and events.
+ *
+ * @module tinker-rx
+ */
 export * from './client/index.js';
 export { CredentialStore, type KeyRecord } from './transport/credentials.js';
 export {

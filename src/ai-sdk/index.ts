@@ -1,3 +1,8 @@
+/**
+ * A sampler as a language model of the Vercel AI SDK.
+ *
+ * @module tinker-rx/ai-sdk
+ */
 export { tinker, type ChatSampler, type TinkerModelOptions } from './tinker.js';
 export type {
   CallOptions,

@@ -1,3 +1,8 @@
+/**
+ * Tokenizers and renderers: conversations to tokens and back.
+ *
+ * @module tinker-rx/chat
+ */
 export * from './datum/index.js';
 export * from './models/index.js';
 export * from './renderers/index.js';

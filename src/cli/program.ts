@@ -13,6 +13,7 @@ import { declareRun } from './groups/run.js';
 import { declareSession } from './groups/session.js';
 import { declareTool } from './groups/tool.js';
 import { declareWork } from './groups/work.js';
+import { HELP_PAGES, arrangeHelp } from './helpPages.js';
 import { styleFor } from './terminal/style.js';
 
 /** The whole tree of commands, with nothing of what they do. */
@@ -24,8 +25,9 @@ export function buildProgram(declaration: Declaration): Command {
     .helpCommand('help [command]', 'show help for a command')
     .addOption(new Option('-f, --format <format>', 'output format').choices(['table', 'json']).default('table'))
     .option('--base-url <url>', 'the service to talk to (default: TINKER_BASE_URL, or the hosted service)')
+    .option('-V, --version', 'show version information')
     .showSuggestionAfterError()
-    .configureHelp({ minWidthToWrap: 20 })
+    .configureHelp(HELP_PAGES)
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void stdout.write(text),
@@ -46,6 +48,7 @@ export function buildProgram(declaration: Declaration): Command {
     declareTool,
   ])
     declare(program, declaration);
+  arrangeHelp(program);
   return program;
 }
 

@@ -1,3 +1,8 @@
+/**
+ * A live page over events, steps and samples.
+ *
+ * @module tinker-rx/dashboard
+ */
 export * from './client.js';
 export {
   type Dashboard,

@@ -1,3 +1,8 @@
+/**
+ * The embedded service: a small model that really trains, behind the real protocol.
+ *
+ * @module tinker-rx/local
+ */
 export { LocalTinker } from './localTinker.js';
 export type { LocalTinkerOptions } from './options.js';
 export type { Dials, Latency, PausedState } from './dials/dials.js';

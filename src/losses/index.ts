@@ -1,3 +1,8 @@
+/**
+ * Losses written in TypeScript, and ready ones.
+ *
+ * @module tinker-rx/losses
+ */
 export { addLosses } from './addLosses.js';
 export { checkLoss, type CheckLossOptions, type GradientCheck, type LossCheck, type LossChecker } from './checkLoss.js';
 export {

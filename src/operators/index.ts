@@ -1,3 +1,8 @@
+/**
+ * Streams in, streams out: training, sampling, batching, retries, metrics. Each is cold, cancellable and bounded.
+ *
+ * @module tinker-rx/operators
+ */
 export { backpressure$, type BackpressureEvent } from './backpressure.js';
 export { batch, type BatchOptions } from './batch.js';
 export { batchByWeight, type BatchByWeightOptions } from './batchByWeight.js';

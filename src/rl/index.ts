@@ -8,6 +8,8 @@
  * 4. `learning/advantages.ts` compares the tries with each other; `learning/grpo.ts` makes batches of groups (`BatchMaker.ts`), sends
  *    them to the trainer (`LoopTrainer.ts`), publishes the new weights and tells the pace that there is room again.
  * 5. `log/rlLog.ts` writes down what happened, `log/resumeRl.ts` reads where to continue.
+ *
+ * @module tinker-rx/rl
  */
 export { advantages, type AdvantagesOptions, type ScoredGroup, type Scoring } from './learning/advantages.js';
 export { comparison } from './rewards/comparison.js';

@@ -1,3 +1,8 @@
+/**
+ * Streams into the outside world: futures, async iterables, JSONL, run logs, a progress bar, server-sent events.
+ *
+ * @module tinker-rx/sinks
+ */
 export { metricsLog, type MetricsLogOptions } from './metricsLog.js';
 export { progressBar, type ProgressBarOptions, type ProgressStream } from './progressBar.js';
 export { toAsyncIterable, type ToAsyncIterableOptions } from './toAsyncIterable.js';

@@ -1,3 +1,8 @@
+/**
+ * The outside world as streams: files, chat data, preferences, paged lists, server-sent events, data in memory.
+ *
+ * @module tinker-rx/sources
+ */
 export { fromArray } from './fromArray.js';
 export { fromAsyncIterable } from './fromAsyncIterable.js';
 export { fromConversations } from './fromConversations.js';

@@ -1,3 +1,8 @@
+/**
+ * What tests of your own pipelines need: a scripted transport and a virtual clock.
+ *
+ * @module tinker-rx/testing
+ */
 export { after, dropped, json, protobuf, refusal, text, type Answer } from './answers.js';
 export type { FakeSampleRequest, FakeWork } from './fakeEndpoints.js';
 export { FakeRequest } from './FakeRequest.js';

@@ -330,7 +330,7 @@ describe('doctor', () => {
     [{ TINKER_API_KEY: '' }, /✗ Key +none\n +Log in with tinker-rx auth login/],
     [
       { TINKER_BASE_URL: 'http://127.0.0.1:64999' },
-      /✗ Health +.*ECONNREFUSED.*\n +Nobody listens there: start .* tinker-rx local/,
+      /✗ Health +.*ECONNREFUSED.*\n +Nothing is listening there: start .* tinker-rx local/,
     ],
     [{ TINKER_BASE_URL: 'http://nowhere.invalid' }, /✗ Health +.*\n +There is no host of this name/],
     [{ TINKER_BASE_URL: 'nonsense' }, /✗ URL +the base URL is not a URL/],

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as zlib from 'node:zlib';
 import { lastValueFrom, NEVER, type Observable, take, tap, toArray } from 'rxjs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
 import { BadRowError, fromConversations, fromParquet, SourceError, type SourceEvent } from '../../src/sources/index.js';
 
@@ -65,6 +65,7 @@ describe('fromParquet', () => {
         concatMapAhead(() => NEVER, { ahead: 1 }),
       )
       .subscribe();
+    await vi.waitFor(() => expect(read).toBe(2), 20_000);
     await sleep(50);
     expect(read).toBe(2);
     subscription.unsubscribe();

@@ -1,7 +1,7 @@
 // Pipelines as users write them, without type arguments and casts: that this file compiles, in strict mode, is the test.
 import { readFileSync } from 'node:fs';
 import type { Either } from 'fp-ts/lib/Either.js';
-import { defer, filter, from, map, type Observable, of, take, tap } from 'rxjs';
+import { defer, filter, from, map, NEVER, type Observable, of, take, tap } from 'rxjs';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { ModelInput, SamplingClient, TinkerError, TrainingClient } from '../../src/index.js';
 import type { Renderer } from '../../src/chat/index.js';
@@ -31,6 +31,7 @@ import {
   tokensPerSecond,
   toPairs,
   train,
+  trainUntil,
   type Trainable,
   trainPreferences,
   withReference,
@@ -82,6 +83,7 @@ const supervised = ({ trainer, renderer, heldOut }: World) =>
 const orders = ({ trainer, batches, heldOut, sampler }: World) => [
   batches.pipe(checkpointEvery({ steps: 1 }), evaluateEvery({ steps: 1, evaluate: score }), train(trainer, { loss })),
   batches.pipe(evaluateEvery({ steps: 1, evaluate: score }), checkpointEvery({ steps: 1 }), train(trainer, { loss })),
+  batches.pipe(checkpointEvery({ steps: 1, atEnd: true }), trainUntil(NEVER, trainer, { loss })),
   batches.pipe(
     continueFrom({ batches: 1 }),
     evaluateEvery({ steps: 1, evaluate: score }),
@@ -182,7 +184,7 @@ describe('a pipeline in strict mode', () => {
 
   it('is made of every operator of the README', () => {
     const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8');
-    const table = read('../../README.md').split('## Operators')[1]!.split('\nSources')[0]!;
+    const table = read('../../README.md').split('## Operators')[1]!.split('\n## ')[0]!;
     const names = [...table.matchAll(/^\| (.*?) \|/gm)].flatMap(([, cell]) =>
       [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name!),
     );

@@ -25,7 +25,10 @@ export default async function doctor(context: Context): Promise<number> {
   if (!isWrong) add(await checkAccess(context));
   const failed = findings.filter(({ state }) => state === 'wrong').length;
   if (context.format === 'json') printJson(context, { ok: failed === 0, checks: findings });
-  else context.stdout.write(failed === 0 ? '\nAll is well.\n' : `\n${failed} wrong.\n`);
+  else
+    context.stdout.write(
+      failed === 0 ? '\nAll is well.\n' : `\n${failed} ${failed === 1 ? 'problem' : 'problems'} found.\n`,
+    );
   return failed === 0 ? 0 : 1;
 }
 

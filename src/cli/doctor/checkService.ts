@@ -75,7 +75,7 @@ export async function checkAccess(context: Context): Promise<Finding[]> {
         ? warning('Models', 'none', 'Your organization can use no models; ask its administrators.')
         : ok('Models', count(supportedModels.length, 'model'));
     return [
-      ok('Access', 'the service takes the key'),
+      ok('Access', 'key accepted'),
       ok('Protocol', 'the service takes this version; protobuf, or JSON where it cannot'),
       models,
     ];

@@ -29,7 +29,7 @@ export function unreachable(error: unknown, href: string): Finding {
 
 function adviceOn(code: string, href: string): string {
   if (code === 'ECONNREFUSED' && isLocal(href))
-    return 'Nobody listens there: start the service with tinker-rx local, or unset TINKER_BASE_URL for the hosted one.';
+    return 'Nothing is listening there: start the service with tinker-rx local, or unset TINKER_BASE_URL for the hosted one.';
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return 'There is no host of this name: check the address, and that this machine has a network.';
   if (/CERT|SIGNED|ISSUER/.test(code))

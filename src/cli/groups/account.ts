@@ -14,7 +14,7 @@ export function declareAccount(program: Command, declaration: Declaration): void
     .action(lazily(declaration, () => import('../commands/authLogout.js')));
   auth
     .command('status')
-    .description('Check for a credential and that the service takes it')
+    .description('Verify that a credential exists and is accepted')
     .action(lazily(declaration, () => import('../commands/authStatus.js')));
   auth
     .command('whoami')

@@ -11,7 +11,7 @@ export function declareCheckpoint(program: Command, declaration: Declaration): v
     .command('list')
     .description('List checkpoints of a run, or of all runs')
     .option('--run-id <id>', 'training run ID')
-    .option('--limit <n>', 'most checkpoints to show from all runs, 0 for all', integer(0), 20)
+    .option('--limit <n>', 'maximum number of checkpoints from all runs (0 = all)', integer(0), 20)
     .action(lazily(declaration, () => import('../commands/checkpointList.js')));
   checkpoint
     .command('search')
@@ -45,7 +45,7 @@ export function declareCheckpoint(program: Command, declaration: Declaration): v
     .description('Set or remove when a checkpoint expires')
     .argument('<checkpoint-path>', PATH)
     .option('--ttl <seconds>', 'seconds from now (1 hour to 10 years)', integer(0))
-    .option('--remove', 'never let it expire')
+    .option('--remove', 'never expire')
     .action(lazily(declaration, () => import('../commands/checkpointSetTtl.js')));
   checkpoint
     .command('delete')
@@ -55,14 +55,14 @@ export function declareCheckpoint(program: Command, declaration: Declaration): v
     .option('--type <type>', 'with --run-id: only weights, sampler_weights or external_weights')
     .option('--before <date>', 'with --run-id: only those created before this date in UTC (ISO 8601)')
     .option('--after <date>', 'with --run-id: only those created after this date in UTC (ISO 8601)')
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .action(lazily(declaration, () => import('../commands/checkpointDelete.js')));
   checkpoint
     .command('download')
     .description('Download a training checkpoint or exported weights, in Hugging Face layout')
     .argument('<checkpoint-path>', PATH)
     .option('-o, --output <folder>', "folder to put the checkpoint's folder in (default: the current one)")
-    .option('--force', 'replace a folder that exists')
+    .option('--force', 'replace an existing folder')
     .action(lazily(declaration, () => import('../commands/checkpointDownload.js')));
   checkpoint
     .command('upload')

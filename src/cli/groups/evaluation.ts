@@ -24,7 +24,7 @@ export function declareEvaluation(program: Command, declaration: Declaration): v
     .option('--top-k <k>', '-1 for all tokens', integer(-1), -1)
     .option('--seed <n>', 'for all samples', integer(0), 0)
     .option('--pass-at <score>', 'a score from this on is a pass', number(), 0.5)
-    .option('--renderer <name>', "how conversations are written (default: the model's)")
+    .option('--renderer <name>', "chat format (default: the model's renderer)")
     .option('--concurrency <n>', 'answers in flight at once', integer(1), 200)
     .option('--retries <n>', 'how often an answer that failed is asked for again', integer(0), 2)
     .option('--limit <n>', 'only the first n tasks', integer(1))

@@ -9,7 +9,7 @@ export function declareRun(program: Command, declaration: Declaration): void {
   run
     .command('list')
     .description('List all training runs')
-    .option('--limit <n>', 'most runs to show, 0 for all', integer(0), 20)
+    .option('--limit <n>', 'maximum number of runs (0 = all)', integer(0), 20)
     .option('-c, --columns <names>', `comma list of columns: ${columns.join(', ')}`)
     .action(lazily(declaration, () => import('../commands/runList.js')));
   run

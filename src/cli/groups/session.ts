@@ -7,7 +7,7 @@ export function declareSession(program: Command, declaration: Declaration): void
   session
     .command('list')
     .description('List the newest sessions')
-    .option('--limit <n>', 'most sessions to show, 0 for all', integer(0), 20)
+    .option('--limit <n>', 'maximum number of sessions (0 = all)', integer(0), 20)
     .action(lazily(declaration, () => import('../commands/sessionList.js')));
   session
     .command('info')
@@ -23,14 +23,9 @@ export function declareSession(program: Command, declaration: Declaration): void
     .option('--metadata <name=value>', 'user metadata (may be repeated)', pairs)
     .option('--owner <who>', 'own, accessible, or the URN of a user', 'own')
     .addOption(
-      new Option('--status <status>', 'only sessions that stand so').choices([
-        'active',
-        'failed',
-        'cancelled',
-        'client_finished',
-      ]),
+      new Option('--status <status>', 'filter by status').choices(['active', 'failed', 'cancelled', 'client_finished']),
     )
-    .option('--limit <n>', 'most sessions to show, 0 for all', integer(0), 20)
+    .option('--limit <n>', 'maximum number of sessions (0 = all)', integer(0), 20)
     .action(lazily(declaration, () => import('../commands/sessionSearch.js')));
   session
     .command('export-trace')

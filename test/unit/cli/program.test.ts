@@ -93,7 +93,7 @@ describe('completion', () => {
     ],
     [
       ['checkpoint', 'download', '--'],
-      ['--base-url', '--force', '--format', '--help', '--output'],
+      ['--base-url', '--force', '--format', '--help', '--output', '--version'],
     ],
     [
       ['run', 'list', '--format', ''],

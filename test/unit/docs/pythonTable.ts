@@ -19,9 +19,9 @@ declare const tokenizer: Tokenizer;
 declare const [batches, options]: [Observable<Datum[]>, TrainOptions];
 `.trim();
 
-/** What the README's table "From the Python SDK" says is ours, as a module: every cell a statement. */
+/** What the table of docs/from-python.md says is ours, as a module: every cell a statement. */
 export function pythonTable(): Snippet {
-  const lines = readFileSync(`${root}README.md`, 'utf8').split('\n');
+  const lines = readFileSync(`${root}docs/from-python.md`, 'utf8').split('\n');
   const start = lines.indexOf('| Python | here |');
   const source = NAMES.split('\n');
   const numbers = source.map(() => start + 1);
@@ -33,7 +33,7 @@ export function pythonTable(): Snippet {
     }
   }
   return {
-    file: 'README.md',
+    file: 'docs/from-python.md',
     line: start + 1,
     source: source.join('\n'),
     lines: numbers,

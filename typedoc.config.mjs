@@ -1,0 +1,38 @@
+// The site of `npm run docs`: the guides, in the order of docs/README.md, and the API reference.
+import { readFileSync } from 'node:fs';
+
+const { exports } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'));
+const rooms = Object.keys(exports)
+  .filter((path) => !/\.json$|\*/.test(path))
+  .map((path) => path.replace(/^\.\/?/, ''));
+const index = readFileSync(new URL('docs/README.md', import.meta.url), 'utf8');
+const pages = Array.from(index.matchAll(/\]\(([\w-]+\.md)\)/g), ([, page]) => `docs/${page}`);
+
+/** @type {Partial<import('typedoc').TypeDocOptions>} */
+export default {
+  name: 'tinker-rx',
+  entryPoints: rooms.map((room) => (room === '' ? 'src/index.ts' : `src/${room}/index.ts`)),
+  tsconfig: 'tsconfig.build.json',
+  out: 'docs/api',
+  readme: 'README.md',
+  projectDocuments: [
+    'docs/README.md',
+    ...pages,
+    'examples/README.md',
+    'CHANGELOG.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    'test/parity/skyrl.md',
+  ],
+  includeVersion: true,
+  disableSources: true,
+  excludeInternal: true,
+  excludePrivate: true,
+  excludeExternals: true,
+  searchInDocuments: true,
+  navigation: { includeGroups: true, includeCategories: true, includeFolders: false },
+  groupOrder: ['Start', 'Guides', 'Concepts', 'Reference', 'Help', 'Internals', 'Modules', '*'],
+  sort: ['documents-first', 'kind', 'alphabetical-ignoring-documents'],
+  validation: { invalidLink: true, notExported: false, notDocumented: false },
+  treatWarningsAsErrors: true,
+};
