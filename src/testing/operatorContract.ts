@@ -106,23 +106,35 @@ export function operatorContract(contract: OperatorContract): readonly ContractC
       },
     },
     {
-      title: 'ends well where the source sends on while a value is handled',
+      title: 'ends well, and loses nothing, where the source sends on while a value is handled',
       check: () => {
         const source = new Subject<string>();
+        const sent: string[] = [];
+        const send = (value: string) => {
+          sent.push(value);
+          source.next(value);
+        };
         let more = 3;
-        let ended = false;
+        let [seen, ended] = [0, false];
         source.pipe(operator()).subscribe({
           next: () => {
-            if (more-- > 0) source.next(`more ${more}`);
+            seen++;
+            if (more-- > 0) send(`more ${more}`);
           },
           complete: () => (ended = true),
         });
-        for (let value = 0; value < 50; value++) source.next(String(value));
+        for (let value = 0; value < 50; value++) send(String(value));
         source.complete();
         equal(source.observed, false, 'whether the source still has a subscriber');
         // Operators that wait end later; those that do not have ended.
         if (!ended && more === 3) return;
         equal(more <= 0, true, 'whether all that was sent was handled');
+        const again = new Subject<string>();
+        let plain = 0;
+        again.pipe(operator()).subscribe(() => plain++);
+        for (const value of sent) again.next(value);
+        again.complete();
+        equal(seen, plain, 'how many values came of what was sent');
       },
     },
     {

@@ -1,4 +1,15 @@
-import { catchError, delay, EMPTY, interval, map, Observable, type OperatorFunction, tap } from 'rxjs';
+import {
+  catchError,
+  delay,
+  EMPTY,
+  filter,
+  ignoreElements,
+  interval,
+  map,
+  Observable,
+  type OperatorFunction,
+  tap,
+} from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { Gate, withGate } from 'tinker-rx/operators';
 import { describe, expect, it } from 'vitest';
@@ -108,6 +119,26 @@ describe('operatorContract', () => {
             }),
         ),
       'unsubscribes from the source when unsubscribed, and emits nothing more',
+    ],
+    [
+      'drops what comes while it emits',
+      () => (source) => {
+        let busy = false;
+        return new Observable((subscriber) =>
+          source
+            .pipe(
+              filter(() => !busy),
+              tap((value) => {
+                busy = true;
+                subscriber.next(value);
+                busy = false;
+              }),
+              ignoreElements(),
+            )
+            .subscribe(subscriber),
+        );
+      },
+      'ends well, and loses nothing, where the source sends on while a value is handled',
     ],
     [
       'leaves its gate closed',

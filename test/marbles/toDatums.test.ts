@@ -4,7 +4,7 @@ import type { Renderer } from '../../src/chat/renderers/Renderer.js';
 import { type SupervisedRenderer, toDatums } from '../../src/operators/toDatums.js';
 import { ModelInput } from '../../src/wire/modelInput.js';
 import { TensorData } from '../../src/wire/tensor.js';
-import { keepsContract } from './contract.js';
+import { keepsContract, throwing } from './contract.js';
 import { marbles } from './marbles.js';
 
 interface Message {
@@ -34,6 +34,11 @@ describe('toDatums', () => {
         map((datum) => datum.modelInput.length),
       ),
     readsForThree: 3,
+    throwing: () => (source) =>
+      source.pipe(
+        map(() => talk('abc')),
+        toDatums({ buildSupervisedExamples: throwing } as typeof renderer),
+      ),
   });
 
   it('takes the renderers of the library', () => {

@@ -4,7 +4,7 @@ import { type SupervisedRenderer } from '../../src/operators/toDatums.js';
 import { toPairs } from '../../src/operators/toPairs.js';
 import { ModelInput } from '../../src/wire/modelInput.js';
 import type { TensorData } from '../../src/wire/tensor.js';
-import { keepsContract } from './contract.js';
+import { keepsContract, throwing } from './contract.js';
 import { marbles } from './marbles.js';
 
 interface Message {
@@ -37,6 +37,11 @@ describe('toPairs', () => {
         map(([chosen]) => chosen.modelInput.length),
       ),
     readsForThree: 3,
+    throwing: () => (source) =>
+      source.pipe(
+        map(() => row('ab', 'c', 'd')),
+        toPairs({ buildSupervisedExamples: throwing } as typeof renderer),
+      ),
   });
 
   it(

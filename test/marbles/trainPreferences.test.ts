@@ -4,7 +4,7 @@ import { definePairLoss, simpo, weightedSft } from '../../src/losses/index.js';
 import { trainPreferences } from '../../src/operators/trainPreferences.js';
 import type { Trainable } from '../../src/operators/Trainable.js';
 import type { ModelInput } from '../../src/wire/modelInput.js';
-import { keepsContract } from './contract.js';
+import { keepsContract, throwing } from './contract.js';
 import { datum, fakeTrainer } from './fakeTrainer.js';
 import { marbles } from './marbles.js';
 
@@ -28,6 +28,11 @@ describe('trainPreferences', () => {
         map(({ index }) => index),
       ),
     readsForThree: 5,
+    throwing: () => (source) =>
+      source.pipe(
+        map(pair),
+        trainPreferences({ ...atOnce, optimStep: throwing }, { loss: simpo() }),
+      ),
   });
 
   it('gives steps whose metrics have plain names', async () => {

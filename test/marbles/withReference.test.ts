@@ -5,7 +5,7 @@ import type { MarkedBatch } from '../../src/operators/trainingBatch.js';
 import type { Datum } from '../../src/wire/datum.js';
 import { ModelInput } from '../../src/wire/modelInput.js';
 import type { TensorData } from '../../src/wire/tensor.js';
-import { keepsContract } from './contract.js';
+import { keepsContract, throwing } from './contract.js';
 import { marbles } from './marbles.js';
 
 /** A datum over the tokens 1 to n + 1. */
@@ -32,6 +32,11 @@ describe('withReference', () => {
         map(({ data }) => data.length),
       ),
     readsForThree: 4,
+    throwing: () => (source) =>
+      source.pipe(
+        map(() => [datum(1)]),
+        withReference({ computeLogprobs: throwing }),
+      ),
   });
 
   it('adds the logprobs of the targets, the last one included', async () => {

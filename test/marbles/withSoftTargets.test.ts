@@ -7,7 +7,7 @@ import type { Datum } from '../../src/wire/datum.js';
 import { ModelInput } from '../../src/wire/modelInput.js';
 import type { SampleResponse } from '../../src/wire/sampling.js';
 import type { TensorData } from '../../src/wire/tensor.js';
-import { keepsContract } from './contract.js';
+import { keepsContract, throwing } from './contract.js';
 import { marbles } from './marbles.js';
 
 /** A datum over the tokens 1 to n + 1, trained on from its second target on. */
@@ -45,6 +45,11 @@ describe('withSoftTargets', () => {
         map(({ data }) => data.length),
       ),
     readsForThree: 4,
+    throwing: () => (source) =>
+      source.pipe(
+        map(() => [datum(2)]),
+        withSoftTargets({ sample: throwing }, { topK: 1 }),
+      ),
   });
 
   it("has the teacher's tokens and probabilities where the datum has weights", async () => {

@@ -1,0 +1,67 @@
+// The contract of operators that live outside `operators` and `rl`; what is particular to each is in the tests of its room.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { map, of } from 'rxjs';
+import { afterAll, beforeAll, describe } from 'vitest';
+import { encodeWith } from '../../src/chat/index.js';
+import { foldDashboard } from '../../src/dashboard/client.js';
+import { evaluate } from '../../src/evals/index.js';
+import type { Step } from '../../src/operators/step.js';
+import { metricsLog, toJsonl } from '../../src/sinks/index.js';
+import { keepsContract, throwing } from './contract.js';
+import { instantAgent, instantSampler } from './instantLoop.js';
+
+let folder: string;
+beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'contract-'))));
+afterAll(() => rmSync(folder, { recursive: true }));
+const step = (index: number): Step => ({
+  ...{ index, loss: 1, lossSum: 1, metrics: {}, datums: 1, tokens: 1, learningRate: 1, batches: 1, durationMs: 1 },
+});
+
+describe('toJsonl', () => {
+  keepsContract({
+    operator: () => toJsonl(join(folder, 'lines.jsonl')),
+    readsForThree: 3,
+    throwing: () => toJsonl(join(folder, 'none.jsonl'), { encode: throwing }),
+  });
+});
+
+describe('metricsLog', () => {
+  keepsContract({
+    operator: () => (source) =>
+      source.pipe(
+        map((_, index) => step(index)),
+        metricsLog(folder),
+      ),
+    readsForThree: 3,
+  });
+});
+
+describe('foldDashboard', () => {
+  keepsContract({
+    operator: () => (source) =>
+      source.pipe(
+        map(() => ({ id: 1, atMs: 0, changes: [] }) as never),
+        foldDashboard(),
+        map(({ version }) => version),
+      ),
+    readsForThree: 3,
+  });
+});
+
+describe('encodeWith', () => {
+  keepsContract({
+    operator: () => encodeWith({ encode: (text) => of(Int32Array.of(text.length)) }),
+    readsForThree: 3,
+    throwing: () => encodeWith({ encode: throwing }),
+  });
+});
+
+describe('evaluate', () => {
+  keepsContract({
+    operator: () => evaluate(instantAgent, { sampler: instantSampler }),
+    readsForThree: 3,
+    throwing: () => evaluate(instantAgent, { sampler: instantSampler, id: throwing }),
+  });
+});
