@@ -37,7 +37,7 @@ describe('toDatums', () => {
     throwing: () => (source) =>
       source.pipe(
         map(() => talk('abc')),
-        toDatums({ buildSupervisedExamples: throwing } as typeof renderer),
+        toDatums({ buildSupervisedExamples: throwing }),
       ),
   });
 

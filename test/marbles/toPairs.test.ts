@@ -40,7 +40,7 @@ describe('toPairs', () => {
     throwing: () => (source) =>
       source.pipe(
         map(() => row('ab', 'c', 'd')),
-        toPairs({ buildSupervisedExamples: throwing } as typeof renderer),
+        toPairs({ buildSupervisedExamples: throwing }),
       ),
   });
 
