@@ -29,10 +29,7 @@ describe('trainPreferences', () => {
       ),
     readsForThree: 5,
     throwing: () => (source) =>
-      source.pipe(
-        map(pair),
-        trainPreferences({ ...atOnce, optimStep: throwing }, { loss: simpo() }),
-      ),
+      source.pipe(map(pair), trainPreferences({ ...atOnce, optimStep: throwing }, { loss: simpo() })),
   });
 
   it('gives steps whose metrics have plain names', async () => {
