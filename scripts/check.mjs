@@ -49,6 +49,7 @@ const checks = [
   npm('build', 'build', { needed: true }),
   ...rooms,
   vitest('examples', [EXAMPLES]),
+  vitest('RxJS 8, alpha', ['--config', 'vitest.rxjs8.config.ts']),
   // Run beside the tests, which seldom keep both cores busy. Here and not first: a step is waited for in its place.
   npm('types', 'typecheck', { side: true }),
   npm('lint', 'lint', { side: true }),
