@@ -2,12 +2,12 @@ import { concat, concatMap, defer, EMPTY, type OperatorFunction, throwError } fr
 import { datumFromExample, type DatumOptions, type WeightedExample } from '../chat/datum/datumFromExample.js';
 import { hasThinking } from '../chat/renderers/content.js';
 import type { Message, ToolSpec } from '../chat/renderers/Message.js';
-import { withTools } from '../chat/renderers/withTools.js';
 import { originOf, type RowOrigin } from '../sources/internal/rowOrigin.js';
 import type { FieldEvent, RowEvent } from '../sources/RowOptions.js';
 import type { Datum } from '../wire/datum.js';
 import { ValidationError } from '../wire/tinkerError.js';
 import { conversationOf, NotAConversation } from './internal/conversationOf.js';
+import { declareTools } from './internal/declareTools.js';
 
 /** What `toDatums` needs of a renderer. Those of `tinker-rx/chat` are such. */
 export interface SupervisedRenderer<M, O> {
@@ -61,7 +61,7 @@ export function toDatums<M, O>(
       const render = (row: unknown): readonly Datum[] => {
         const { messages, tools } = conversationOf(row);
         if (renderer.leavesOutThinking === true && messages.some(hasThinking)) unthinking++;
-        const declared = declare(renderer, messages, tools);
+        const declared = declareTools(renderer, messages, tools);
         const chosen = trainOn ?? (declared.some(({ weight }) => weight !== undefined) ? BY_WEIGHT : undefined);
         const examples = renderer.buildSupervisedExamples(
           declared as readonly M[],
@@ -125,16 +125,4 @@ function hasLoss({ lossFnInputs: { weights } }: Datum): boolean {
 function inPlace(cause: unknown, place: number): unknown {
   if (!(cause instanceof NotAConversation)) return cause;
   return new ValidationError(`conversation ${place}: ${cause.message}`, { cause: cause.cause });
-}
-
-function declare<M, O>(
-  renderer: SupervisedRenderer<M, O>,
-  messages: readonly Message[],
-  tools: readonly ToolSpec[] | undefined,
-): readonly Message[] {
-  const declareTools = (list: readonly ToolSpec[], systemPrompt?: string): Message[] => {
-    if (renderer.declareTools !== undefined) return renderer.declareTools(list, systemPrompt);
-    throw new ValidationError('the conversation has tools, and the renderer has no way to declare any');
-  };
-  return withTools({ declareTools }, messages, tools);
 }

@@ -4,6 +4,7 @@ import { originOf } from '../sources/internal/rowOrigin.js';
 import { toPreference } from '../sources/toPreference.js';
 import type { Datum } from '../wire/datum.js';
 import { ValidationError } from '../wire/tinkerError.js';
+import { declareTools } from './internal/declareTools.js';
 import type { SupervisedRenderer } from './toDatums.js';
 
 /** The datum of the preferred answer, then that of the other one. */
@@ -24,7 +25,8 @@ export interface ToPairsOptions {
  * ```ts
  * fromPreferences('pairs.jsonl').pipe(toPairs(renderer), batch({ size: 64 }), map((pairs) => pairs.flat()))
  * ```
- * Takes what `fromPreferences` gives, and rows in any form that {@link toPreference} knows. A row of no known form, what
+ * Takes what `fromPreferences` gives, and rows in any form that {@link toPreference} knows. Tools beside the messages are declared in the
+ * renderer's own words. A row of no known form, what
  * the renderer cannot write, and an answer of which nothing is left within `maxLength`, are errors and end the stream, with
  * file and line where the row came from a file; a source with `onBadRow: 'skip'` skips those, too. Completes with the source.
  * Holds nothing.
@@ -38,8 +40,9 @@ export function toPairs<M, O>(
   function pairOf(row: unknown, place: number): Pair {
     const preference = preferenceOf(row, place);
     const side = (which: 'chosen' | 'rejected'): Datum => {
+      const messages = declareTools(renderer, preference[which], preference.tools);
       // Where a conversation needs several examples, the last one has the last message.
-      const example = renderer.buildSupervisedExamples(preference[which] as readonly M[]).at(-1);
+      const example = renderer.buildSupervisedExamples(messages as readonly M[]).at(-1);
       if (example === undefined) throw new ValidationError(`pair ${place}: ${which} gave nothing to train on`);
       const datum = datumFromExample(example, options);
       if (!hasWeight(datum))

@@ -73,6 +73,19 @@ describe('toPairs', () => {
     ]);
   });
 
+  it('declares the tools of a row on both sides, and refuses them where the renderer cannot', async () => {
+    const tools = [{ name: 'weather', description: '', parameters: {} }];
+    const declares: SupervisedRenderer<Message, string> = {
+      ...renderer,
+      declareTools: (declared) => declared.map(({ name }) => ({ role: 'system', content: name })),
+    };
+    const given = { ...row('ab', 'c', 'd'), tools };
+    const [pair] = await lastValueFrom(from([given]).pipe(toPairs(declares), toArray()));
+    const texts = pair!.map(({ modelInput }) => String.fromCharCode(...modelInput.toInts()));
+    expect(texts).toEqual(['weatherab', 'weatherab']);
+    await expect(pairsOf([given])).rejects.toThrow('the renderer has no way to declare any');
+  });
+
   it('cuts to length, and refuses a pair of which no answer is left, naming it', async () => {
     const [pair] = await pairsOf([row('ab', 'cdef', 'gh')], { maxLength: 4 });
     expect(pair![0].modelInput.length).toBe(3);

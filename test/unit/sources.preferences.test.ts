@@ -20,8 +20,19 @@ describe('toPreference', () => {
     ],
     [
       'answers that repeat the prompt, as UltraFeedback binarized has them',
-      { prompt: 'Why?', prompt_id: 'x', messages: null, score_chosen: 8, ...expected },
+      // The columns of HuggingFaceH4/ultrafeedback_binarized: `messages` is the chosen conversation once more.
+      { prompt: 'Why?', prompt_id: 'x', messages: expected.chosen, score_chosen: 8, score_rejected: 2, ...expected },
     ],
+    ['answers that repeat the prompt, beside no messages', { prompt: 'Why?', messages: null, ...expected }],
+    [
+      "OpenAI's preferred and non-preferred output",
+      {
+        input: { messages: [user('Why?')], tools: [], parallel_tool_calls: true },
+        preferred_output: [assistant('Because.')],
+        non_preferred_output: [assistant('Go away.')],
+      },
+    ],
+    ['input in place of prompt', { input: 'Why?', chosen: 'Because.', rejected: 'Go away.' }],
     ['whole conversations without a prompt', expected],
     [
       'a history in messages',
@@ -63,6 +74,44 @@ describe('toPreference', () => {
     ).toEqual(spoken);
   });
 
+  it("joins instruction and input, as a chat file's Alpaca rows are", () => {
+    const { chosen } = toPreference({ instruction: 'Translate.', input: 'Ja', chosen: 'Yes', rejected: 'No' });
+    expect(chosen[0]).toEqual(user('Translate.\n\nJa'));
+  });
+
+  it('puts a system text before answers that carry their prompt', () => {
+    const spoken = { chosen: [system, ...expected.chosen], rejected: [system, ...expected.rejected] };
+    expect(toPreference({ system: 'be kind', ...expected })).toEqual(spoken);
+    expect(toPreference({ system: 'be kind', ...spoken })).toEqual(spoken);
+    expect(toPreference({ prompt: [system], ...expected })).toEqual(spoken);
+    const transcript = (answer: string) => `\n\nHuman: Why?\n\nAssistant: ${answer}`;
+    const transcripts = { chosen: transcript('Because.'), rejected: transcript('Go away.') };
+    expect(toPreference({ system: 'be kind', ...transcripts })).toEqual(spoken);
+  });
+
+  it('takes answers that part from each other before the last turn as they are', () => {
+    const early = { chosen: [user('a'), assistant('b'), user('c'), assistant('d')], rejected: [user('a'), assistant('x'), user('y'), assistant('z')] }; // prettier-ignore
+    expect(toPreference({ prompt: [user('a'), assistant('b'), user('c')], ...early })).toEqual(early);
+  });
+
+  it('keeps tools, calls and reasoning, and reads what it gave again without a change', () => {
+    const tool = { name: 'weather', description: 'says it', parameters: { type: 'object', properties: {} } };
+    const call = { id: '1', type: 'function', function: { name: 'weather', arguments: '{}' } };
+    const preference = toPreference({
+      prompt: 'Why?',
+      tools: [{ type: 'function', function: tool }],
+      chosen: [{ role: 'assistant', content: null, tool_calls: [call] }, { role: 'tool', tool_call_id: '1', content: 'rain' }, assistant('Rain.')], // prettier-ignore
+      rejected: '<think>Hm.</think>No.',
+    });
+    expect(preference.tools).toEqual([tool]);
+    expect(preference.chosen[1]).toMatchObject({ toolCalls: [{ name: 'weather', arguments: '{}', id: '1' }] });
+    expect(preference.rejected[1]!.content).toEqual([
+      { type: 'thinking', thinking: 'Hm.' },
+      { type: 'text', text: 'No.' },
+    ]);
+    expect(toPreference(preference)).toEqual(preference);
+  });
+
   it('reads transcripts of several turns', () => {
     const text = (last: string) => `\n\nHuman: a\n\nAssistant: b\n\nc\n\nHuman: d\n\nAssistant: ${last}`;
     expect(toPreference({ chosen: text('e'), rejected: text('f') }).chosen).toEqual([
@@ -76,6 +125,8 @@ describe('toPreference', () => {
   it.each<[unknown, string]>([
     ['text', 'expected an object'],
     [{ prompt: 'a', chosen: 'b' }, 'expected chosen and rejected'],
+    [{ prompt: 'a', chosen: 'b', rejected: null }, 'expected chosen and rejected'],
+    [{ input: { messages: [] }, preferred_output: [] }, 'expected chosen and rejected'],
     [{ chosen: 'b', rejected: 'c' }, 'chosen has no prompt'],
     [{ chosen: 1, rejected: 'c' }, 'chosen must be a transcript'],
     [{ prompt: 'a', chosen: 1, rejected: 'c' }, 'chosen must be a text'],
