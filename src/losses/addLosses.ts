@@ -24,8 +24,8 @@ export function addLosses(first: TracedLoss, ...others: readonly TracedLoss[]): 
       ranks[input] = rank;
     }
   }
-  const expression: LossExpression = (input, ops) => {
-    const made = all.map(({ record }) => record(input, ops));
+  const expression: LossExpression = (inputsOf, ops) => {
+    const made = all.map(({ record }) => record(inputsOf, ops));
     const parts = made.map((each) => (each instanceof Tensor ? { loss: each, metrics: {} } : each));
     const [head, ...rest] = parts;
     return {
@@ -33,5 +33,5 @@ export function addLosses(first: TracedLoss, ...others: readonly TracedLoss[]): 
       metrics: Object.assign({}, ...parts.map(({ metrics }) => metrics)) as Record<string, Tensor>,
     };
   };
-  return traced(all.map(({ name }) => name).join('_plus_'), expression, ranks);
+  return traced({ name: all.map(({ name }) => name).join('_plus_'), expression, ranks, entry: addLosses });
 }

@@ -2,7 +2,7 @@ import { concatMap, defer, from, map, of, type Observable, type ObservableInput 
 import type { Datum } from '../wire/datum.js';
 import type { ForwardBackwardOutput } from '../wire/training.js';
 import { ValidationError } from '../wire/tinkerError.js';
-import { evaluateLoss, lossInput, runUnit, unitsOf, type DatumLogprobs } from './evaluateLoss.js';
+import { evaluateLoss, type Held, lossInput, runUnit, unitsOf, type DatumLogprobs } from './evaluateLoss.js';
 import type { TracedLoss } from './TracedLoss.js';
 
 /** What `checkLoss` needs of a trainer. A `TrainingClient` is one. */
@@ -54,7 +54,7 @@ export interface LossCheck {
  * ```ts
  * const check = await firstValueFrom(checkLoss(loss, data.slice(0, 4), { trainer }));
  * ```
- * Sends nothing before it is subscribed to, and adds no gradients to the trainer. Where a loss has a kink (a clip, a
+ * Sends nothing before it is subscribed to, and adds no gradients to the trainer. Detached values stay as they are while the others move. Where a loss has a kink (a clip, a
  * maximum) and a logprob lies on it, derivative and difference may rightly differ. Emits once and completes; errors are those of
  * the trainer, or a ValidationError for data that lacks an input.
  */
@@ -105,13 +105,15 @@ function worstGradient(
 ): GradientCheck | undefined {
   let worst: GradientCheck | undefined;
   for (const unit of unitsOf(loss, data)) {
-    const { gradients } = runUnit(loss, data, logprobs, unit);
+    const held: Held = new Map();
+    const { gradients } = runUnit(loss, data, logprobs, unit, held);
+    const at = (changed: readonly DatumLogprobs[]): number => runUnit(loss, data, changed, unit, held).loss;
     unit.forEach((datum, side) => {
       const values = Float64Array.from(logprobs[datum]!);
       const stride = Math.max(1, Math.ceil(values.length / most));
       for (let place = 0; place < values.length; place += stride) {
         const derivative = gradients[side]![place]!;
-        const finiteDifference = difference(loss, data, logprobs, unit, datum, place);
+        const finiteDifference = difference(at, logprobs, datum, place);
         const error = relative(derivative, finiteDifference);
         if (worst === undefined || !(error <= worst.error))
           worst = { datum, place, derivative, finiteDifference, error };
@@ -123,18 +125,15 @@ function worstGradient(
 
 /** The central difference of the loss by one logprob. */
 function difference(
-  loss: TracedLoss,
-  data: readonly Datum[],
+  loss: (logprobs: readonly DatumLogprobs[]) => number,
   logprobs: readonly DatumLogprobs[],
-  unit: readonly number[],
   datum: number,
   place: number,
 ): number {
   const at = (moved: number): number => {
     const values = Float64Array.from(logprobs[datum]!);
     values[place] = moved;
-    const changed = logprobs.map((each, index) => (index === datum ? values : each));
-    return runUnit(loss, data, changed, unit).loss;
+    return loss(logprobs.map((each, index) => (index === datum ? values : each)));
   };
   const center = Number(logprobs[datum]![place]);
   const step = 1e-5 * Math.max(1, Math.abs(center));

@@ -1,4 +1,4 @@
-import { record, type LossExpression, type LossReturn } from './trace/record.js';
+import { record, type LossExpression, type LossReturn, type Recording } from './trace/record.js';
 import type { LossOps } from './trace/ops.js';
 import type { Tensor } from './trace/Tensor.js';
 import { TracedLoss } from './TracedLoss.js';
@@ -44,22 +44,25 @@ export function defineLoss<const I extends InputRanks = Readonly<Record<never, 0
   define: (inputs: LossInputs<keyof I & string>, ops: LossOps) => LossReturn,
   options: DefineLossOptions<I> = {},
 ): TracedLoss {
-  const expression: LossExpression = (input, ops) => define(byName(input), ops);
-  return traced(options.name ?? (define.name || 'custom_loss'), expression, options.inputs ?? {});
+  const expression: LossExpression = (inputsOf, ops) => define(inputsOf(''), ops);
+  const { name = define.name || 'custom_loss', inputs: ranks = {} } = options;
+  return traced({ name, expression, ranks, entry: defineLoss, define });
+}
+
+interface Traced extends Pick<Recording, 'name' | 'expression' | 'entry' | 'define'> {
+  readonly ranks: InputRanks;
 }
 
 /** @internal A loss of one datum, from an expression. */
-export function traced(name: string, expression: LossExpression, ranks: InputRanks): TracedLoss {
-  const { inputs, graph } = record(name, ['logprobs'], expression);
+export function traced({ ranks, ...recording }: Traced): TracedLoss {
+  const rankOf = (input: string) => ranks[input];
+  const { inputs, graph } = record({ ...recording, derivedBy: ['logprobs'], ranks: rankOf });
+  const { name, expression } = recording;
   return new TracedLoss({
     name,
     unit: 'datum',
-    inputs: inputs.map((input) => ({ name: input, rank: ranks[input] })),
+    inputs: inputs.map((input) => ({ name: input, rank: rankOf(input) })),
     graph,
     record: expression,
   });
 }
-
-/** Inputs as properties, recorded when they are first asked for. */
-export const byName = (input: (name: string) => Tensor): Readonly<Record<string, Tensor>> =>
-  new Proxy({}, { get: (_, name) => (typeof name === 'string' ? input(name) : undefined) });

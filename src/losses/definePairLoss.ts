@@ -1,4 +1,4 @@
-import { byName, type InputRanks, type LossInputs, type DefineLossOptions } from './defineLoss.js';
+import type { DefineLossOptions, InputRanks, LossInputs } from './defineLoss.js';
 import type { LossOps } from './trace/ops.js';
 import { record, type LossExpression, type LossReturn } from './trace/record.js';
 import { TracedLoss } from './TracedLoss.js';
@@ -30,12 +30,17 @@ export function definePairLoss<const I extends InputRanks = Readonly<Record<neve
 ): TracedLoss {
   const name = options.name ?? (define.name || 'pair_loss');
   const ranks: InputRanks = options.inputs ?? {};
-  const expression: LossExpression = (input, ops) => {
-    const side = (which: string) => byName((wanted) => input(`${which}_${wanted}`)) as LossInputs<keyof I & string>;
-    return define({ chosen: side('chosen'), rejected: side('rejected') }, ops);
-  };
-  const { inputs, graph } = record(name, ['chosen_logprobs', 'rejected_logprobs'], expression);
+  const expression: LossExpression = (inputsOf, ops) =>
+    define({ chosen: inputsOf('chosen_'), rejected: inputsOf('rejected_') }, ops);
   const rankOf = (input: string) => ranks[input.slice(input.indexOf('_') + 1)];
+  const { inputs, graph } = record({
+    name,
+    derivedBy: ['chosen_logprobs', 'rejected_logprobs'],
+    ranks: rankOf,
+    expression,
+    entry: definePairLoss,
+    define,
+  });
   return new TracedLoss({
     name,
     unit: 'pair',

@@ -75,12 +75,16 @@ function checkRank(loss: TracedLoss, found: number, declared: number, place: num
     );
 }
 
+/** Values that finite differences must not move: those of detached nodes, which the first run of a unit fills in. */
+export type Held = Parameters<TracedLoss['program']['run']>[1];
+
 /** @internal The loss of one unit, with exact derivatives. */
 export function runUnit(
   loss: TracedLoss,
   data: readonly Datum[],
   logprobs: readonly DatumLogprobs[],
   unit: readonly number[],
+  held?: Held,
 ): ProgramResult {
   const given = loss.inputs.map(({ name, rank }): ProgramInput => {
     const { place, key } = located(loss, name, unit);
@@ -93,7 +97,7 @@ export function runUnit(
     return { shape: input.shape, data: values };
   });
   try {
-    return loss.program.run(given);
+    return loss.program.run(given, held);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     const where = unit.length === 1 ? `datum ${unit[0]}` : `datums ${unit.join(' and ')}`;

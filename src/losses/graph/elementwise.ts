@@ -1,6 +1,5 @@
 import { broadcastPlaces, broadcastShapes, ndArray } from './ndArray.js';
-import type { Variable } from './variable.js';
-import { constant, mask, result } from './variable.js';
+import { constant, mask, result, Variable } from './variable.js';
 
 /** A function of one number, and its derivative given argument and result. */
 export interface Unary {
@@ -157,21 +156,30 @@ export function where(condition: Variable, yes: Variable, no: Variable): Variabl
   );
 }
 
-/** Within the bounds, ends included, the derivative goes through. */
-export function clamp(x: Variable, low: Variable | null, high: Variable | null): Variable {
-  const above =
-    low === null
-      ? x
-      : where(
-          binaryTest(x, low, (a, b) => a < b),
-          low,
-          x,
-        );
-  return high === null
-    ? above
-    : where(
-        binaryTest(above, high, (a, b) => a > b),
-        high,
-        above,
-      );
+/**
+ * The derivative goes through between the bounds. On a bound that is a number it is 0, on one that is a tensor half of it goes to each, as in PyTorch since 2.15;
+ * before, all of it went through.
+ */
+export function clamp(x: Variable, low: Variable | number | null, high: Variable | number | null): Variable {
+  return below(above(x, low), high);
+}
+
+function above(x: Variable, low: Variable | number | null): Variable {
+  if (low === null) return x;
+  if (low instanceof Variable) return binary(x, low, BINARY['maximum']!);
+  return where(
+    unaryTest(x, (value) => value <= low),
+    constant(low),
+    x,
+  );
+}
+
+function below(x: Variable, high: Variable | number | null): Variable {
+  if (high === null) return x;
+  if (high instanceof Variable) return binary(x, high, BINARY['minimum']!);
+  return where(
+    unaryTest(x, (value) => value >= high),
+    constant(high),
+    x,
+  );
 }

@@ -63,9 +63,20 @@ export function places(shape: readonly number[], strideOf: (axis: number) => num
 
 /** An axis counted from the front. @throws RangeError for one that is not there. */
 export function axisOf(axis: number, rank: number): number {
-  const counted = axis < 0 ? axis + rank : axis;
-  if (!Number.isInteger(axis) || counted < 0 || counted >= Math.max(rank, 1)) {
+  // One number alone counts as one dimension here, as in PyTorch.
+  const dimensions = Math.max(rank, 1);
+  const counted = axis < 0 ? axis + dimensions : axis;
+  if (!Number.isInteger(axis) || counted < 0 || counted >= dimensions) {
     throw new RangeError(`there is no dimension ${axis} in ${rank}`);
+  }
+  return counted;
+}
+
+/** A place along a dimension, counted from its end if negative. @throws RangeError where there is none. */
+export function placeOf(index: number, extent: number): number {
+  const counted = index < 0 ? index + extent : index;
+  if (!Number.isInteger(index) || counted < 0 || counted >= extent) {
+    throw new RangeError(`there is no place ${index} among ${extent}`);
   }
   return counted;
 }

@@ -15,7 +15,7 @@ import { axisOf, ndArray, sizeOf } from './ndArray.js';
 import { cumulativeSum, extreme, extremePlace, logSumExp, mean, sum, variance, type Along } from './reductions.js';
 import { SHAPE_OPERATIONS } from './shapeOperations.js';
 import { toNumber, toNumbers, toVariable, type Value } from './values.js';
-import { constant, type Variable } from './variable.js';
+import { constant, Variable } from './variable.js';
 
 const along = (call: Call, place = 1): Along => {
   const dim = call.get(place, 'dim');
@@ -147,8 +147,8 @@ const operations: Readonly<Record<string, Operation>> = {
   ...SHAPE_OPERATIONS,
 };
 
-const bound = (value: Value | undefined): Variable | null =>
-  value === undefined || value === null ? null : toVariable(value);
+const bound = (value: Value | undefined): Variable | number | null =>
+  value === undefined || value === null ? null : value instanceof Variable ? value : toNumber(value);
 
 function correction(call: Call): number {
   const given = call.get(-1, 'correction') ?? call.get(-1, 'unbiased');

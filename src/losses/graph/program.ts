@@ -3,14 +3,15 @@ import type { CustomLossInput, CustomLossNode } from '../../wire/customLoss.js';
 import { ndArray, type NdArray } from './ndArray.js';
 import { ALIASES } from './aliases.js';
 import type { Call, Operation } from './call.js';
+import { MOST_NODES } from './limits.js';
 import { OPERATIONS } from './operations.js';
 import { decodeArgument, isDictionary, toNumber, toVariable, type Value } from './values.js';
-import { backward, constant, leaf, type Variable } from './variable.js';
+import { backward, constant, leaf, Variable } from './variable.js';
 
 const MODULES = /^(?:torch|operator|math|builtins)(?:\..*)?\.([^.]+)$|^([^.]+)$/;
 const METRIC = /^custom\/[a-z0-9_./-]{1,64}:(sum|mean)$/;
-const MOST_NODES = 10_000;
 const MOST_INPUTS = 16;
+const DETACH = OPERATIONS.get('detach');
 
 /** One input of a loss: float64 values and their shape. */
 export type ProgramInput = Pick<NdArray, 'shape' | 'data'>;
@@ -23,6 +24,16 @@ export interface ProgramResult {
   /** The derivatives by each of the inputs in `derivedBy`, in that order. */
   readonly gradients: readonly Float64Array[];
   readonly metrics: Readonly<Record<string, number>>;
+}
+
+/** A loss, or a metric of it, that is not one number. */
+export class NotScalarError extends ValidationError {
+  constructor(
+    readonly what: string,
+    readonly shape: readonly number[],
+  ) {
+    super(`${what} must be one number, not of shape [${shape.join(', ')}]: reduce it with sum() or mean()`);
+  }
 }
 
 /** A loss as a graph, checked and ready to run. */
@@ -57,8 +68,11 @@ export class Program {
     checkReferences(nodes);
   }
 
-  /** The loss of one datum, its derivative by every logprob, and its metrics. */
-  run(given: readonly ProgramInput[]): ProgramResult {
+  /**
+   * The loss of one datum, its derivative by every logprob, and its metrics. `held` has the values of detached nodes: those it lacks are
+   * added, those it has are used in place of new ones, as finite differences need it.
+   */
+  run(given: readonly ProgramInput[], held?: Map<string, Value>): ProgramResult {
     const values = new Map<string, Value>();
     const inputs = given.map(({ shape, data }, index) =>
       this.derivedBy.includes(this.inputs[index]!.name) ? leaf(ndArray(shape, data)) : constant(ndArray(shape, data)),
@@ -70,11 +84,19 @@ export class Program {
       if (op === 'placeholder') values.set(name, inputs[next++]!);
       else if (op === 'output') return finish(decodeArgument(args[0], resolve), leaves);
       else {
+        const isHeld = held !== undefined && this.#operations[index] === DETACH;
+        const known = isHeld ? held.get(name) : undefined;
+        if (known !== undefined) {
+          values.set(name, known);
+          continue;
+        }
         const call = callOf(
           args.map((argument) => decodeArgument(argument, resolve)),
           Object.fromEntries(Object.entries(kwargs).map(([key, value]) => [key, decodeArgument(value, resolve)])),
         );
-        values.set(name, this.#operations[index]!(call));
+        const made = this.#operations[index]!(call);
+        if (isHeld) held.set(name, made);
+        values.set(name, made);
       }
     }
     throw new ValidationError('the graph has no output');
@@ -128,11 +150,12 @@ function finish(output: Value, leaves: readonly Variable[]): ProgramResult {
     throw new ValidationError('a custom loss must return (loss, metrics)');
   }
   const total = toVariable(loss);
-  if (total.shape.length > 0)
-    throw new ValidationError(`a custom loss must be a scalar, not of shape [${total.shape.join(', ')}]`);
+  if (total.shape.length > 0) throw new NotScalarError('a custom loss', total.shape);
   backward(total);
   const named = Object.entries(metrics.dict).map(([key, value]) => {
     if (!METRIC.test(key)) throw new ValidationError(`a metric must be called custom/<name>:sum or :mean, not ${key}`);
+    if (value instanceof Variable && value.data.length !== 1)
+      throw new NotScalarError(`the metric ${key}`, value.shape);
     return [key, toNumber(value)] as const;
   });
   const gradients = leaves.map(({ gradient, data }) => gradient ?? new Float64Array(data.length));

@@ -1,4 +1,4 @@
-import { axisOf, broadcastPlaces, ndArray, places, sizeOf, stridesOf } from './ndArray.js';
+import { axisOf, broadcastPlaces, ndArray, placeOf, places, sizeOf, stridesOf } from './ndArray.js';
 import { isSlice, type Value } from './values.js';
 import { result, Variable } from './variable.js';
 
@@ -55,6 +55,11 @@ export function concatenate(parts: readonly Variable[], axis: number): Variable 
   const [first] = parts;
   if (first === undefined) throw new RangeError('nothing to concatenate');
   const counted = axisOf(axis, first.shape.length);
+  for (const { shape: other } of parts) {
+    const fits = other.length === first.shape.length && other.every((n, at) => at === counted || n === first.shape[at]);
+    if (!fits || other.length === 0)
+      throw new RangeError(`shapes [${first.shape.join(', ')}] and [${other.join(', ')}] cannot be joined`);
+  }
   const shape = first.shape.map((extent, at) =>
     at === counted ? parts.reduce((sum, part) => sum + part.shape[counted]!, 0) : extent,
   );
@@ -87,6 +92,12 @@ export function getItem(x: Variable, index: Value): Variable {
     shape.push(extent);
     steps.push(stride);
   };
+  const extentAt = (at: number): number => {
+    const extent = x.shape[at];
+    if (extent === undefined)
+      throw new RangeError(`there is no dimension ${at} in ${x.shape.length} to take a part of`);
+    return extent;
+  };
   const keepWhole = (count: number) => {
     for (let left = count; left > 0; left--, axis++) keep(x.shape[axis]!, strides[axis]!);
   };
@@ -94,10 +105,10 @@ export function getItem(x: Variable, index: Value): Variable {
     if (part === null) keep(1, 0);
     else if (part === '...') keepWhole(x.shape.length - used);
     else if (typeof part === 'number') {
-      start += axisOf(part, x.shape[axis] ?? 0) * strides[axis]!;
+      start += placeOf(part, extentAt(axis)) * strides[axis]!;
       axis++;
     } else if (isSlice(part)) {
-      const { from, count, step } = sliceOf(part.slice, x.shape[axis]!);
+      const { from, count, step } = sliceOf(part.slice, extentAt(axis));
       start += from * strides[axis]!;
       keep(count, step * strides[axis]!);
       axis++;
@@ -120,13 +131,15 @@ function sliceOf([begin, end, step]: readonly (number | null)[], extent: number)
 
 function takeRows(x: Variable, index: Variable): Variable {
   if (index.value.isMask) {
+    if (index.shape.some((extent, axis) => extent !== x.shape[axis]))
+      throw new RangeError(`a mask of shape [${index.shape.join(', ')}] does not fit [${x.shape.join(', ')}]`);
     const row = x.data.length / Math.max(index.data.length, 1);
     const chosen = [...index.data.keys()].filter((i) => index.data[i] !== 0);
     const from = chosen.flatMap((i) => Array.from({ length: row }, (_, column) => i * row + column));
     return gather(x, [chosen.length, ...x.shape.slice(index.shape.length)], Int32Array.from(from));
   }
   const row = sizeOf(x.shape.slice(1));
-  const rows = Array.from(index.data, (place) => axisOf(place, x.shape[0] ?? 0));
+  const rows = Array.from(index.data, (place) => placeOf(place, x.shape[0] ?? 0));
   const from = rows.flatMap((place) => Array.from({ length: row }, (_, column) => place * row + column));
   return gather(x, [...index.shape, ...x.shape.slice(1)], Int32Array.from(from));
 }

@@ -1,4 +1,5 @@
 import { Index, type Operand, type Recorded, type Target } from './Trace.js';
+import { WATCH } from './watch.js';
 
 const NODE: unique symbol = Symbol('node');
 
@@ -126,8 +127,10 @@ export class Tensor {
     return this.#call(method('float'));
   }
 
-  /** Values below `min` or above `max` become these; no gradient flows through those. */
-  clamp({ min, max }: { readonly min?: number; readonly max?: number }): Tensor {
+  /** Values below `min` or above `max` become these; gradient flows through those in between only. */
+  clamp({ min, max, ...others }: { readonly min?: number; readonly max?: number }): Tensor {
+    this[NODE].trace.refuseOptions(others);
+    if (min === undefined && max === undefined) throw this[NODE].trace.error('clamp needs { min }, { max } or both');
     const bounds = { ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }) };
     return this[NODE].trace.call(fn('torch.clamp'), [this], bounds);
   }
@@ -138,23 +141,24 @@ export class Tensor {
     return typeof other === 'number' ? this.clamp({ max: other }) : this.#call(fn('torch.minimum'), other);
   }
 
-  sum(along: Along = {}): Tensor {
+  /** Over all values, or along a dimension: `sum(-1)`, `sum({ dim: -1, keepDim: true })`. So are the next ones. */
+  sum(along: Along | number = {}): Tensor {
     return this.#reduce(method('sum'), along);
   }
-  mean(along: Along = {}): Tensor {
+  mean(along: Along | number = {}): Tensor {
     return this.#reduce(method('mean'), along);
   }
   /** The largest value. */
-  max(along: Along = {}): Tensor {
+  max(along: Along | number = {}): Tensor {
     return this.#reduce(fn('torch.amax'), along);
   }
   /** The smallest value. */
-  min(along: Along = {}): Tensor {
+  min(along: Along | number = {}): Tensor {
     return this.#reduce(fn('torch.amin'), along);
   }
   /** log Σ eˣ along one dimension; default the last. */
-  logSumExp({ dim = -1, keepDim = false }: Along = {}): Tensor {
-    return this.#reduce(fn('torch.logsumexp'), { dim, keepDim });
+  logSumExp(along: Along | number = {}): Tensor {
+    return this.#reduce(fn('torch.logsumexp'), typeof along === 'number' ? along : { dim: -1, ...along });
   }
   /** x − log Σ eˣ along one dimension; default the last. */
   logSoftmax(dim = -1): Tensor {
@@ -185,46 +189,20 @@ export class Tensor {
     return this[NODE].trace.call(method('sum'), [this[NODE].trace.call(fn('torch.ones_like'), [this])]);
   }
 
+  /** What console.log shows of it. */
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    const { trace, what, line } = this[NODE];
+    return `Tensor { ${what} of the loss ${trace.loss}, ${line() ?? 'somewhere'}: no values while it is recorded }`;
+  }
+
   #call(target: Target, ...others: readonly unknown[]): Tensor {
     return this[NODE].trace.call(target, [this, ...others]);
   }
 
-  #reduce(target: Target, { dim, keepDim = false }: Along): Tensor {
+  #reduce(target: Target, along: Along | number): Tensor {
+    const { dim, keepDim = false, ...others } = typeof along === 'number' ? { dim: along } : along;
+    this[NODE].trace.refuseOptions(others);
     const kwargs = { ...(dim === undefined ? {} : { dim }), ...(keepDim ? { keepdim: true } : {}) };
     return this[NODE].trace.call(target, [this], kwargs);
   }
-}
-
-const INSTEAD: Readonly<Record<string, string>> = {
-  length: 'a loop over data cannot be recorded: operations apply to all values at once; use count() for their number',
-  map: 'a loop over data (map) cannot be recorded: operations apply to all values at once',
-  forEach: 'a loop over data (forEach) cannot be recorded: operations apply to all values at once',
-  reduce: 'a loop over data (reduce) cannot be recorded: use sum(), mean(), max() or cumsum()',
-  filter: 'a loop over data (filter) cannot be recorded: multiply by a mask, or use ops.where',
-  toJSON: 'its values are not known while it is recorded, so it cannot be printed',
-  item: 'its values are not known while it is recorded, so none can be taken out',
-};
-
-/** What every object has, and would give away silently that this one has no value yet. */
-const HIDDEN = new Set<string | symbol>(['valueOf', 'toString', 'toLocaleString']);
-
-const WATCH: ProxyHandler<Tensor> = {
-  get(target, property) {
-    const value: unknown = HIDDEN.has(property) ? undefined : Reflect.get(target, property, target);
-    // Methods have private parts, which a proxy has not: they run on the tensor itself.
-    if (typeof value === 'function' && property !== 'constructor') return (value as () => unknown).bind(target);
-    if (value !== undefined || property === 'then' || property === Symbol.toStringTag) return value;
-    throw nodeOf(target).trace.error(`${nodeOf(target).what}: ${insteadOf(property)}`);
-  },
-};
-
-function insteadOf(property: string | symbol): string {
-  if (property === Symbol.toPrimitive || property === 'valueOf' || property === 'toString') {
-    return 'arithmetic, comparisons and Math functions on a value cannot be recorded: use add, sub, mul, div, gt, exp, … or ops.where in place of a branch';
-  }
-  if (property === Symbol.iterator || property === Symbol.asyncIterator)
-    return 'a loop over data cannot be recorded: operations apply to all values at once';
-  if (typeof property === 'symbol') return `${String(property)} cannot be recorded`;
-  if (/^\d+$/.test(property)) return `an index in brackets cannot be recorded: use at(${property}) or slice()`;
-  return INSTEAD[property] ?? `there is no ${property} in the graph of a loss`;
 }

@@ -1,6 +1,7 @@
 import type { CustomLossNode } from '../../wire/customLoss.js';
 import { ValidationError } from '../../wire/tinkerError.js';
-import { callerLine } from './callerLine.js';
+import { MOST_NODES } from '../graph/limits.js';
+import { callerLine, type Entry, type Line } from './callerLine.js';
 import { nodeOf, Tensor } from './Tensor.js';
 
 /** What an operation may be given: a recorded value or a plain number. */
@@ -11,7 +12,7 @@ export interface Recorded {
   readonly trace: Trace;
   readonly name: string;
   readonly what: string;
-  readonly line: string | undefined;
+  readonly line: Line;
 }
 
 /** A target as torch.fx writes it: a function, or a method of a tensor. */
@@ -24,12 +25,41 @@ export class Trace {
   readonly #inputs = new Set<string>();
   readonly #used = new Set<string>();
   #over = false;
+  #entry: Entry;
 
-  constructor(readonly loss: string) {}
+  /** `entry` is what the caller called to have a loss recorded. */
+  constructor(
+    readonly loss: string,
+    entry: Entry,
+  ) {
+    this.#entry = entry;
+  }
+
+  /** Runs what the caller's code called; errors and nodes within have the line of that call. */
+  enter<A>(entry: Entry, run: () => A): A {
+    const outer = this.#entry;
+    if (this.#inside) return run();
+    this.#inside = true;
+    this.#entry = entry;
+    try {
+      return run();
+    } finally {
+      this.#inside = false;
+      this.#entry = outer;
+    }
+  }
+  #inside = false;
 
   /** An error of the caller's code, with the line it stands in. */
-  error(why: string, line = callerLine()): ValidationError {
-    return new ValidationError(`loss ${this.loss}${line === undefined ? '' : ` (${line})`}: ${why}`);
+  error(why: string, { line }: Pick<Recorded, 'line'> = { line: callerLine(this.#entry) }): ValidationError {
+    const place = line();
+    return new ValidationError(`loss ${this.loss}${place === undefined ? '' : ` (${place})`}: ${why}`);
+  }
+
+  /** @throws ValidationError for options that an operation does not have. */
+  refuseOptions(others: object): void {
+    const [unknown] = Object.keys(others);
+    if (unknown !== undefined) throw this.error(`there is no option ${unknown}`);
   }
 
   placeholder(name: string): Tensor {
@@ -44,6 +74,8 @@ export class Trace {
       'function' in target ? (['call_function', target.function] as const) : (['call_method', target.method] as const);
     const what = path.slice(path.lastIndexOf('.') + 1);
     const name = `${what}_${this.nodes.length}`;
+    if (this.nodes.length >= MOST_NODES)
+      throw this.error(`more than ${MOST_NODES} operations: a loop that waits for a value never ends`);
     const encoded = args.map((argument) => this.#encode(argument, what));
     const named = Object.entries(kwargs).map(([key, value]) => [key, this.#encode(value, what)] as const);
     this.nodes.push({ op, name, target: path, args: encoded, kwargs: Object.fromEntries(named) });
@@ -67,11 +99,12 @@ export class Trace {
       kwargs: {},
     });
     this.#over = true;
-    for (const { name, what, line } of this.#recorded.values()) {
+    for (const recorded of this.#recorded.values()) {
+      const { name, what } = recorded;
       if (this.#used.has(name) || this.#inputs.has(name)) continue;
       throw this.error(
         `the result of ${what} is not used. A branch on a value (if, ?:, &&, ||, !) cannot be recorded: use ops.where; otherwise remove it`,
-        line,
+        recorded,
       );
     }
   }
@@ -82,7 +115,7 @@ export class Trace {
   }
 
   #remember(name: string, what: string): Tensor {
-    const recorded = { trace: this, name, what, line: callerLine() };
+    const recorded = { trace: this, name, what, line: callerLine(this.#entry) };
     this.#recorded.set(name, recorded);
     return new Tensor(recorded);
   }

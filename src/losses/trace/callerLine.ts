@@ -1,13 +1,23 @@
-const HERE = decodeURIComponent(new URL('.', import.meta.url).pathname);
 const PLACE = /\(?((?:file:\/\/|https?:\/\/|[a-zA-Z]:[\\/]|\/)[^()]*:\d+:\d+)\)?$/;
 
-/** Where the caller's code stands that led here, as `file:line:column`; undefined where the engine does not tell. */
-export function callerLine(): string | undefined {
-  const frames = new Error().stack?.split('\n').slice(1) ?? [];
-  for (const frame of frames) {
-    const place = PLACE.exec(frame.trim())?.[1];
-    if (place === undefined || frame.includes(HERE)) continue;
-    return place.replace(/^file:\/\//, '').replace(/\?[^:]*/, '');
-  }
-  return undefined;
+/** A function that the caller's code called. */
+export type Entry = (...given: never[]) => unknown;
+
+/** A place in code: looked up when it is asked for, since that is slow. */
+export type Line = () => string | undefined;
+
+/**
+ * Where `entry` was called from, as `file:line:column`; undefined where the engine does not tell. The stack is cut at the function
+ * and not by file names, so that it holds in bundles, too.
+ */
+export function callerLine(entry: Entry): Line {
+  const held: { stack?: string } = {};
+  Error.captureStackTrace?.(held, entry);
+  return () => {
+    for (const frame of held.stack?.split('\n').slice(1) ?? []) {
+      const place = PLACE.exec(frame.trim())?.[1];
+      if (place !== undefined) return place.replace(/^file:\/\//, '').replace(/\?[^:]*/, '');
+    }
+    return undefined;
+  };
 }

@@ -4,32 +4,42 @@ import { List, type Operand, type Trace } from './Trace.js';
 /** Operations on several values, and helpers for what losses do all the time. Everything else is a method of {@link Tensor}. */
 export interface LossOps {
   /** `yes` where the condition holds, `no` elsewhere: what a branch on a value becomes. */
-  where(condition: Tensor, yes: Operand, no: Operand): Tensor;
+  readonly where: (condition: Tensor, yes: Operand, no: Operand) => Tensor;
   /** Σ weights · x. */
-  weightedSum(x: Tensor, weights: Tensor): Tensor;
+  readonly weightedSum: (x: Tensor, weights: Tensor) => Tensor;
   /** Σ weights · x / Σ weights, and 0 where all weights are 0. */
-  weightedMean(x: Tensor, weights: Tensor): Tensor;
+  readonly weightedMean: (x: Tensor, weights: Tensor) => Tensor;
   /** Joins along a dimension; default the first. */
-  cat(parts: readonly Tensor[], dim?: number): Tensor;
+  readonly cat: (parts: readonly Tensor[], dim?: number) => Tensor;
   /** Joins along a new dimension; default the first. */
-  stack(parts: readonly Tensor[], dim?: number): Tensor;
+  readonly stack: (parts: readonly Tensor[], dim?: number) => Tensor;
   /** 1 − x and the like, where the number stands first. */
-  sub(a: Operand, b: Operand): Tensor;
-  div(a: Operand, b: Operand): Tensor;
+  readonly sub: (a: Operand, b: Operand) => Tensor;
+  readonly div: (a: Operand, b: Operand) => Tensor;
   /** The smaller, and the larger, of two values at every place. */
-  minimum(a: Tensor, b: Operand): Tensor;
-  maximum(a: Tensor, b: Operand): Tensor;
+  readonly minimum: (a: Tensor, b: Operand) => Tensor;
+  readonly maximum: (a: Tensor, b: Operand) => Tensor;
   /** Zeros and ones in the shape of a value. */
-  zerosLike(x: Tensor): Tensor;
-  onesLike(x: Tensor): Tensor;
+  readonly zerosLike: (x: Tensor) => Tensor;
+  readonly onesLike: (x: Tensor) => Tensor;
   /** A value whose gradient is that of `gradientOf`: `value` and `gradientOf` are added so that only the gradient of one counts. */
-  withGradientOf(value: Tensor, gradientOf: Tensor): Tensor;
+  readonly withGradientOf: (value: Tensor, gradientOf: Tensor) => Tensor;
 }
 
 /** So small that it changes no mean of weights that anyone would give, and keeps 0 / 0 away. */
 const TINY = 1e-12;
 
 export function opsOf(trace: Trace): LossOps {
+  const operations = operationsOf(trace);
+  const entered = Object.entries(operations).map(([name, operation]) => {
+    const called = (...given: unknown[]): unknown =>
+      trace.enter(called, () => (operation as (...args: unknown[]) => unknown)(...given));
+    return [name, called] as const;
+  });
+  return Object.fromEntries(entered) as unknown as LossOps;
+}
+
+function operationsOf(trace: Trace): LossOps {
   const call = (target: string, ...args: readonly unknown[]): Tensor => trace.call({ function: target }, args);
   return {
     where: (condition, yes, no) => call('torch.where', condition, yes, no),

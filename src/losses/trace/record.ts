@@ -1,4 +1,8 @@
 import type { CustomLossGraph } from '../../wire/customLoss.js';
+import { NotScalarError, Program } from '../graph/program.js';
+import { findBranch } from './branches.js';
+import type { Entry } from './callerLine.js';
+import { inputsByName } from './inputsByName.js';
 import { opsOf, type LossOps } from './ops.js';
 import { Tensor } from './Tensor.js';
 import { Trace } from './Trace.js';
@@ -12,11 +16,23 @@ export type LossReturn =
       readonly metrics?: Readonly<Record<string, Tensor>>;
     };
 
-/** A loss as a function of its inputs, each asked for by name. */
-export type LossExpression = (input: (name: string) => Tensor, ops: LossOps) => LossReturn;
+/** A loss as a function of its inputs: `inputsOf` gives those whose names start with a prefix, each asked for by the rest of its name. */
+export type LossExpression = (
+  inputsOf: (prefix: string) => Readonly<Record<string, Tensor>>,
+  ops: LossOps,
+) => LossReturn;
 
-const INPUT_NAME = /^[a-z_][a-z0-9_]{0,63}$/;
-const METRIC = /^[a-z0-9_./-]{1,64}$/;
+export interface Recording {
+  readonly name: string;
+  /** The inputs that depend on the model's weights: one of a datum, two of a pair. */
+  readonly derivedBy: readonly string[];
+  readonly ranks: (input: string) => 0 | 1 | 2 | undefined;
+  readonly expression: LossExpression;
+  /** The function of this package that the caller called. */
+  readonly entry: Entry;
+  /** The caller's own function, where there is one. */
+  readonly define?: Entry;
+}
 
 export interface RecordedLoss {
   /** In the order of the graph's placeholders. */
@@ -24,19 +40,12 @@ export interface RecordedLoss {
   readonly graph: CustomLossGraph;
 }
 
+const METRIC = /^[a-z0-9_./-]{1,64}$/;
+
 /** Runs the function once on values that only remember what is done with them. @throws ValidationError */
-export function record(name: string, derivedBy: readonly string[], expression: LossExpression): RecordedLoss {
-  const trace = new Trace(name);
-  const inputs = new Map(derivedBy.map((input) => [input, trace.placeholder(input)]));
-  const input = (wanted: string): Tensor => {
-    const known = inputs.get(wanted);
-    if (known !== undefined) return known;
-    if (!INPUT_NAME.test(wanted)) throw trace.error(`the input ${JSON.stringify(wanted)} must be a lower-case name`);
-    const made = trace.placeholder(wanted);
-    inputs.set(wanted, made);
-    return made;
-  };
-  const returned: unknown = expression(input, opsOf(trace));
+export function record({ name, derivedBy, ranks, expression, entry, define }: Recording): RecordedLoss {
+  const trace = new Trace(name, entry);
+  const returned: unknown = expression(inputsByName(trace, derivedBy), opsOf(trace));
   const { loss, metrics } = parts(returned);
   const named = Object.entries(metrics).map(([key, value]) => {
     const [, base = '', reduction = ':mean'] = /^(.*?)(:sum|:mean)?$/.exec(key) ?? [];
@@ -47,8 +56,14 @@ export function record(name: string, derivedBy: readonly string[], expression: L
   trace.output(loss, Object.fromEntries(named) as Record<string, unknown>);
   if (!derivedBy.some((each) => trace.uses(each)))
     throw trace.error('it does not depend on the logprobs, so nothing could be learned from it');
-  const placeholders = trace.nodes.filter(({ op }) => op === 'placeholder');
-  return { inputs: placeholders.map(({ target }) => target), graph: { format: 1, nodes: trace.nodes } };
+  const branch = define && findBranch(define, derivedBy.length === 1 ? 'inputs' : 'sides');
+  if (branch !== undefined)
+    throw trace.error(
+      `line ${branch.line} of its function branches on the value ${branch.test}. What JavaScript decides (if, ?:, &&, ||, ??, !, ===, while) cannot be recorded: use ops.where`,
+    );
+  const inputs = trace.nodes.filter(({ op }) => op === 'placeholder').map(({ target }) => target);
+  checkScalars(trace, inputs, derivedBy, ranks);
+  return { inputs, graph: { format: 1, nodes: trace.nodes } };
 }
 
 function parts(returned: unknown): { readonly loss: unknown; readonly metrics: Readonly<Record<string, unknown>> } {
@@ -56,4 +71,36 @@ function parts(returned: unknown): { readonly loss: unknown; readonly metrics: R
   if (!isPlain || returned instanceof Promise || !('loss' in returned)) return { loss: returned, metrics: {} };
   const { loss, metrics = {} } = returned as { loss: unknown; metrics?: Record<string, unknown> };
   return { loss, metrics };
+}
+
+const SHAPES: Readonly<Record<0 | 1 | 2, readonly number[]>> = { 0: [], 1: [3], 2: [3, 2] };
+
+/** Tries the loss on made-up numbers, for targets of both ranks. @throws ValidationError where neither makes one number of it. */
+function checkScalars(
+  trace: Trace,
+  inputs: readonly string[],
+  derivedBy: readonly string[],
+  ranks: Recording['ranks'],
+): void {
+  const program = new Program(
+    inputs.map((name) => ({ name })),
+    trace.nodes,
+    derivedBy,
+  );
+  const failures = ([1, 2] as const).map((rank): unknown => {
+    const given = inputs.map((input) => {
+      const shape = SHAPES[ranks(input) ?? rank];
+      return { shape, data: new Float64Array(shape.reduce((size, extent) => size * extent, 1)).fill(-0.5) };
+    });
+    try {
+      program.run(given);
+      return undefined;
+    } catch (error) {
+      return error;
+    }
+  });
+  const [first] = failures;
+  // Any other failure may be one of the made-up numbers.
+  if (first instanceof NotScalarError && failures.every((each) => each instanceof NotScalarError))
+    throw trace.error(first.message.replace('a custom loss', 'the loss'));
 }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import {
   addLosses,
@@ -6,6 +7,7 @@ import {
   definePairLoss,
   evaluateLoss,
   isTracedLoss,
+  type LossInputs,
   type Tensor,
 } from '../../../src/losses/index.js';
 import type { Datum } from '../../../src/wire/datum.js';
@@ -104,12 +106,98 @@ describe('defineLoss', () => {
     ['a captured typed array', (x) => x.mul(Float32Array.of(1) as unknown as number).sum(), 'a captured array'],
     ['a captured tensor', (x) => x.mul(TensorData.from([1.5]) as unknown as number).sum(), 'a captured tensor'],
     ['a method the graph has not', (x) => (x as unknown as { fft(): Tensor }).fft(), 'there is no fft'],
+    [
+      'a loop that waits for a value',
+      (x) => {
+        let sum = x.sum();
+        while (sum.gt(0)) sum = sum.sub(1);
+        return sum;
+      },
+      'more than 10000 operations',
+    ],
+    ['a value that is set', (x) => ((x as unknown as number[])[0] = 1) && x.sum(), '0 cannot be set'],
+    ['a loop over its keys', (x) => Object.keys(x).reduce((sum) => sum, x.sum()), 'a loop over data'],
+    ['the question what it holds', (x) => ('length' in x ? x.sum() : x.mean()), 'not known while it is recorded'],
+    ['an option that is none', (x) => x.sum({ axis: 0 } as object), 'there is no option axis'],
+    ['a clamp without bounds', (x) => x.clamp(0 as never).sum(), 'clamp needs { min }, { max } or both'],
     ['text', (x) => x.add(`${x as unknown as string}` as unknown as number), 'cannot be recorded'],
   ])('refuses %s, and names the line', (_, use, why) => {
     const message = messageOf(() => defineLoss(({ logprobs }) => use(logprobs), { name: 'mine' }));
     expect(message).toContain('loss mine');
     expect(message).toContain(why);
     expect(message).toMatch(here);
+  });
+
+  /** The functions are written out, since their source is read. */
+  it.each<[string, () => unknown, string]>([
+    [
+      'a ternary',
+      () =>
+        defineLoss(({ logprobs, weights }) => {
+          const total = weights.sum();
+          return total ? logprobs.sum().div(total) : logprobs.sum();
+        }),
+      'line 3 of its function branches on the value total',
+    ],
+    ['an if on an input', () => defineLoss((inputs) => { if (inputs.mask) return inputs.logprobs.mul(inputs.mask).sum(); return inputs.logprobs.sum(); }), 'the value inputs.mask'], // prettier-ignore
+    ['&&', () => defineLoss(({ logprobs, mask }) => (mask && logprobs.mul(mask)).sum()), 'the value mask'],
+    ['||', () => defineLoss(({ logprobs, mask, weights }) => logprobs.mul(mask || weights).sum()), 'the value mask'],
+    ['??', () => defineLoss(({ logprobs, mask, weights }) => logprobs.mul(mask ?? weights).sum()), 'the value mask'],
+    ['!', () => defineLoss(({ logprobs: p }) => { const sum = p.sum(); return !sum ? p.mean() : p.sum().add(sum); }), 'value sum'], // prettier-ignore
+    ['===', () => defineLoss(({ logprobs: p }) => { const a = p.sum(); return (a as unknown) === 0 ? a : a.neg(); }), 'value a'], // prettier-ignore
+    ['a value of ops', () => defineLoss(({ logprobs, weights }, { weightedSum }) => { const [sum] = [weightedSum(logprobs, weights)]; return sum ? sum.neg() : sum; }), 'the value sum'], // prettier-ignore
+    ['a name that is bound again', () => defineLoss(({ logprobs }) => { let sum = logprobs.sum(); sum = sum.add(1); return sum ? sum.neg() : sum; }), 'the value sum'], // prettier-ignore
+    ['a nested function', () => defineLoss(({ logprobs, mask }) => { const masked = () => (mask ? logprobs.mul(mask) : logprobs); return masked().sum(); }), 'the value mask'], // prettier-ignore
+    ['one side of a pair', () => definePairLoss(({ chosen, rejected }) => { const { weights, logprobs } = chosen; return (weights ? logprobs.mul(weights) : logprobs).sum().sub(rejected.logprobs.sum()); }), 'the value weights'], // prettier-ignore
+    ['a method', () => defineLoss({ nll(this: void, { logprobs, mask }: LossInputs) { return (mask ? logprobs.mul(mask) : logprobs).sum(); } }.nll), 'loss nll'], // prettier-ignore
+  ])('refuses a branch on a value that is used, too: %s', (_, make, why) => {
+    const message = messageOf(make);
+    expect(message).toContain('branches on the value');
+    expect(message).toContain(why);
+    expect(message).toMatch(here);
+  });
+
+  it('lets JavaScript decide by everything that is no value of the loss', () => {
+    const options: { readonly scale?: number; readonly parts: readonly string[] } = { parts: ['a', 'b'] };
+    const make = (perToken: boolean, later?: Tensor) =>
+      defineLoss(({ logprobs, weights }, ops) => {
+        let total: Tensor | undefined = later;
+        for (const part of options.parts) {
+          const each = part === 'a' ? logprobs.sum() : ops.weightedSum(logprobs, weights);
+          total = total === undefined ? each : total.add(each);
+        }
+        for (let round = 0; round < 2 && !perToken; round++) total = total!.mul(2);
+        const pick = (weights: boolean) => (weights ? logprobs.exp() : logprobs);
+        return total!.add(pick(perToken).mean()).mul(options.scale ?? 1);
+      });
+    const data = [datum(2, { weights: [1, 1] })];
+    expect(evaluateLoss(make(false), data, [[-1, -2]]).loss).toBe(4 * (-3 - 3) - 1.5);
+    expect(evaluateLoss(make(true), data, [[0, 0]]).loss).toBe(1);
+  });
+
+  it('refuses inputs that are listed, copied or asked whether they are there', () => {
+    expect(messageOf(() => defineLoss((inputs) => ({ ...inputs }).logprobs.sum()))).toContain('cannot be listed');
+    const asks = () => defineLoss((inputs) => ('mask' in (inputs as object) ? inputs.mask : inputs.logprobs).sum());
+    expect(messageOf(asks)).toContain('whether data has the input mask');
+    expect(messageOf(asks)).toMatch(here);
+  });
+
+  it('refuses a loss and metrics that are not one number, when it is defined', () => {
+    expect(messageOf(() => defineLoss(({ logprobs }) => logprobs.exp()))).toMatch(
+      /defineLoss\.test\.ts:\d+:\d+\): the loss must be one number, not of shape \[3\]: reduce it with sum\(\) or mean\(\)/,
+    );
+    const metrics = () => defineLoss(({ logprobs }) => ({ loss: logprobs.sum(), metrics: { all: logprobs } }));
+    expect(messageOf(metrics)).toContain('the metric custom/all:mean must be one number');
+    // Of targets with K columns it is one.
+    const rows = defineLoss(({ logprobs }) => logprobs.sum({ dim: -1 }).sum({ dim: -1 }));
+    expect(rows.inputs).toHaveLength(1);
+  });
+
+  it('shows in console.log what a value is, and where it was made', () => {
+    let shown = '';
+    const show = (value: Tensor) => ((shown = inspect(value)), value);
+    defineLoss(({ logprobs }) => show(logprobs.exp()).sum(), { name: 'shown' });
+    expect(shown).toMatch(/^Tensor \{ exp of the loss shown, .*defineLoss\.test\.ts:\d+:\d+: no values while/);
   });
 
   it('names the very line', () => {
@@ -127,7 +215,9 @@ describe('defineLoss', () => {
   it('refuses a loss without logprobs, a number, a promise, a tensor of another loss, and a wrong metric', () => {
     let leaked: Tensor | undefined;
     defineLoss(({ logprobs }) => (leaked = logprobs.sum()));
-    expect(messageOf(() => defineLoss(({ weights }) => weights.sum()))).toContain('does not depend on the logprobs');
+    expect(messageOf(() => defineLoss(({ weights }) => weights.sum()))).toMatch(
+      /defineLoss\.test\.ts:\d+:\d+\): it does not depend on the logprobs/,
+    );
     expect(messageOf(() => defineLoss(() => 3 as unknown as Tensor))).toContain('got the number 3');
     expect(messageOf(() => defineLoss((async () => {}) as unknown as () => Tensor))).toContain('promise');
     expect(messageOf(() => defineLoss(({ logprobs }) => logprobs.add(leaked!).sum()))).toContain('another loss');

@@ -31,11 +31,13 @@ const { cases } = JSON.parse(
 ) as { cases: readonly Recorded[] };
 
 const toInput = ({ shape, data }: GivenInput): ProgramInput => ({ shape, data: Float64Array.from(data) });
-const run = (loss: TracedLoss, given: readonly GivenInput[]) => loss.program.run(given.map(toInput));
+type Held = Parameters<TracedLoss['program']['run']>[1];
+const run = (loss: TracedLoss, given: readonly GivenInput[], held?: Held) => loss.program.run(given.map(toInput), held);
 
-/** The largest difference between derivatives and central differences, relative to the larger of them or 1. */
+/** The largest difference between derivatives and central differences, relative to the larger of them or 1. Detached values do not move. */
 function worst(loss: TracedLoss, given: readonly GivenInput[]): number {
-  const { gradients } = run(loss, given);
+  const held: Held = new Map();
+  const { gradients } = run(loss, given, held);
   let most = 0;
   loss.program.derivedBy.forEach((name, side) => {
     const input = loss.inputs.findIndex((each) => each.name === name);
@@ -44,6 +46,7 @@ function worst(loss: TracedLoss, given: readonly GivenInput[]): number {
         run(
           loss,
           given.map((each, index) => (index === input ? { ...each, data: each.data.with(place, moved) } : each)),
+          held,
         ).loss;
       const step = 1e-6;
       const difference = (at(value + step) - at(value - step)) / (2 * step);
@@ -69,18 +72,14 @@ describe('ready losses', () => {
     for (const [key, value] of Object.entries(recorded.metrics)) expect(result.metrics[key]).toBeCloseTo(value, 9);
   });
 
-  // The entropy bonus has a gradient that is not its value's derivative, on purpose; so have random losses with such a part.
-  const plain = Object.entries(LOSSES).filter(([name]) => !/entropy|three|random/.test(name));
+  // Random losses may have a kink where their numbers lie, those with ties on purpose; the property below goes around those.
+  const plain = Object.entries(LOSSES).filter(([name]) => !/^(random|tie)/.test(name));
   it.each(plain)('%s: derivatives equal finite differences', (name, loss) => {
     expect(worst(loss, inputsFor(name, loss))).toBeLessThan(1e-6);
   });
 });
 
 describe('random losses', () => {
-  /** Without the operations that cut or swap gradients. */
-  const smooth = (choices: readonly number[]) =>
-    choices.map((choice) => choice + ({ 26: 1, 29: -1 }[choice % 30] ?? 0));
-
   it('have derivatives that equal finite differences', () => {
     fc.assert(
       fc.property(
@@ -88,7 +87,7 @@ describe('random losses', () => {
         fc.nat(1_000_000),
         fc.integer({ min: 1, max: 6 }),
         (choices, seed, length) => {
-          const loss = randomLoss(smooth(choices));
+          const loss = randomLoss(choices);
           const random = seeded(seed);
           const given = loss.inputs.map(({ name }) => ({
             shape: [length],

@@ -17,7 +17,16 @@ import {
 } from '../../../src/losses/index.js';
 import { randomLoss, seeded } from './randomLoss.js';
 
-/** Every ready loss, with options that are not the default ones where there are any, and fifty random ones. */
+/** Made of operations as the seed chooses. */
+const randomOf = (seed: number, length: number): TracedLoss => {
+  const random = seeded(seed);
+  return randomLoss(Array.from({ length }, () => Math.floor(random() * 1_000_000)));
+};
+
+/**
+ * Every ready loss, with options that are not the default ones where there are any, fifty random ones, and forty random ones whose numbers are often
+ * equal or lie on a bound.
+ */
 export const LOSSES: Readonly<Record<string, TracedLoss>> = {
   weightedSft: weightedSft(),
   'weightedSft perDatum': weightedSft({ perDatum: true }),
@@ -42,11 +51,10 @@ export const LOSSES: Readonly<Record<string, TracedLoss>> = {
   simpo: simpo(),
   orpo: orpo({ lambda: 0.7 }),
   ...Object.fromEntries(
-    Array.from({ length: 50 }, (_, index) => {
-      const random = seeded(1000 + index);
-      const choices = Array.from({ length: 4 + (index % 9) }, () => Math.floor(random() * 1_000_000));
-      return [`random ${index}`, randomLoss(choices)];
-    }),
+    Array.from({ length: 50 }, (_, index) => [`random ${index}`, randomOf(1000 + index, 4 + (index % 9))]),
+  ),
+  ...Object.fromEntries(
+    Array.from({ length: 40 }, (_, index) => [`tie ${index}`, randomOf(5000 + index, 6 + (index % 9))]),
   ),
 };
 
@@ -59,6 +67,7 @@ export interface GivenInput {
 export function inputsFor(name: string, loss: TracedLoss): readonly GivenInput[] {
   const random = seeded(Array.from(name).reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 7));
   const isSoft = name.startsWith('softTargets');
+  const isRandom = /^(random|tie)/.test(name);
   const columns = 3;
   return loss.inputs.map(({ name: input }) => {
     const rows = input.startsWith('rejected_') ? 7 : 5;
@@ -78,11 +87,11 @@ export function inputsFor(name: string, loss: TracedLoss): readonly GivenInput[]
         case 'weights':
           // A prompt first; a teacher's probabilities with an empty place in the last row.
           if (isSoft) return row === 0 || place === size - 1 ? 0 : 0.05 + 0.25 * random();
-          return row === 0 ? 0 : name.startsWith('random') ? 2 * random() - 1 : 0.5 + random();
+          return row === 0 ? 0 : isRandom ? 2 * random() - 1 : 0.5 + random();
         default:
           return row === 0 ? 0 : 1;
       }
     });
-    return { shape, data };
+    return { shape, data: name.startsWith('tie') ? data.map((value) => Math.round(2 * value) / 2) : data };
   });
 }
