@@ -1,5 +1,5 @@
 // Samples per second and CPU per sample of this client and of raw undici making the same two calls, in one run, both with
-// as many samples under way at a time.
+// as many samples under way at a time. `node bench/sampling.mjs cold` leaves out the warm-up: what a short program sees.
 import { fork } from 'node:child_process';
 import { Pool } from 'undici';
 import { ModelInput, ServiceClient } from '../dist/index.js';
@@ -12,7 +12,7 @@ const CONNECTIONS = 128;
 
 const prompt = Int32Array.from({ length: PROMPT_TOKENS }, (_, index) => 1000 + ((index * 7919) % 90_000));
 
-export async function benchSampling() {
+export async function benchSampling({ warmUpSlices = WARM_UP_SLICES } = {}) {
   const child = fork(new URL('./support/cannedServer.mjs', import.meta.url));
   const { port } = await new Promise((resolve) => child.once('message', resolve));
   const origin = `http://127.0.0.1:${port}`;
@@ -20,7 +20,7 @@ export async function benchSampling() {
   try {
     const [r, o] = [nothing(), nothing()];
     // Turn and turn about in short slices, so that whatever else the machine does meets both alike.
-    for (let slice = -WARM_UP_SLICES; slice < SAMPLES / SLICE; slice++) {
+    for (let slice = -warmUpSlices; slice < SAMPLES / SLICE; slice++) {
       const [a, b] = [await measure(raw.sample), await measure(ours.sample)];
       if (slice < 0) continue;
       add(r, a);
@@ -106,4 +106,5 @@ async function thisClient(origin) {
   return { sample, close: async () => service.close() };
 }
 
-if (process.argv[1] === new URL(import.meta.url).pathname) await benchSampling();
+if (process.argv[1] === new URL(import.meta.url).pathname)
+  await benchSampling(process.argv[2] === 'cold' ? { warmUpSlices: 0 } : {});
