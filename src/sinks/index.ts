@@ -5,7 +5,9 @@
  */
 export { metricsLog, type MetricsLogOptions } from './metricsLog.js';
 export { progressBar, type ProgressBarOptions, type ProgressStream } from './progressBar.js';
+export { tensorBoardLog, type TensorBoardLogOptions } from './tensorBoardLog.js';
 export { toAsyncIterable, type ToAsyncIterableOptions } from './toAsyncIterable.js';
 export { toFuture } from './toFuture.js';
 export { toJsonl, type ToJsonlOptions } from './toJsonl.js';
 export { type ServerSentEventsSink, toServerSentEvents, type ToServerSentEventsOptions } from './toServerSentEvents.js';
+export { wandbLog, type WandbLogOptions } from './wandbLog.js';

@@ -1,7 +1,7 @@
 """The virtual environment of the parity scripts: made when missing, then entered.
 
 Call `enter()` first thing in a script. It makes node_modules/.cache/parity-venv, installs the newest
-`tinker` and `openai` from PyPI into it and starts the script again under that Python. Delete the folder to take a
+`tinker`, `openai`, `tensorboard` and `wandb` from PyPI into it and starts the script again under that Python. Delete the folder to take a
 newer release.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / "node_modules" / ".cache" / "parity-venv"
 PYTHON = VENV / "bin" / "python"
-PACKAGES = ["tinker", "openai"]
+PACKAGES = ["tinker", "openai", "tensorboard", "wandb"]
 # Written last, so that an interrupted install is not taken for a finished one.
 READY = VENV / f".ready-{'-'.join(PACKAGES)}"
 

@@ -22,6 +22,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   local: ['wire', 'losses'],
   serve: ['wire', 'transport', 'client', 'chat', 'operators', 'sources', 'sinks', 'rl'],
   'ai-sdk': ['wire', 'transport', 'client', 'chat', 'serve'],
+  opentelemetry: ['wire', 'client', 'rl'],
   dashboard: ['wire', 'client', 'operators', 'sources', 'sinks', 'rl', 'evals'],
   cli: [
     'wire',

@@ -1,3 +1,6 @@
+import type { ModelInput } from '../../wire/modelInput.js';
+import type { Turn } from '../sampling/rollout.js';
+
 /** What a run of reinforcement learning tells while it runs. Nothing waits without saying for what. */
 export type RlEvent =
   /** Nothing new is started until what it waits for has come. */
@@ -23,6 +26,16 @@ export type RlEvent =
       readonly failures: number;
       readonly durationMs: number;
     }
+  | { readonly type: 'rollout-started'; readonly order: number; readonly index: number; readonly attempt: number }
+  | {
+      readonly type: 'rollout-finished';
+      readonly order: number;
+      readonly index: number;
+      readonly reward: number;
+      readonly turns: number;
+      readonly tokens: number;
+    }
+  | ({ readonly order: number } & SampleEvent)
   /** A rollout failed; `final` says whether it is tried again. */
   | {
       readonly type: 'rollout-failed';
@@ -39,6 +52,19 @@ export type RlEvent =
   /** New weights can be sampled from. */
   | { readonly type: 'policy-published'; readonly step: number }
   | { readonly type: 'rl-warning'; readonly code: RlWarningCode; readonly message: string };
+
+/** What happens to a sample that a rollout asked for. */
+export type SampleEvent = {
+  /** The rollout's place in its group; undefined for a request of the whole group. */
+  readonly index: number | undefined;
+  /** Which of the rollout's samples it is, counted from 0. */
+  readonly sample: number;
+} & (
+  | { readonly type: 'sample-started'; readonly prompt: ModelInput }
+  | { readonly type: 'sample-finished'; readonly turns: readonly Turn[]; readonly requestId: string | undefined }
+  /** Also a sample that nobody waits for any more; it has no error. */
+  | { readonly type: 'sample-failed'; readonly error?: unknown; readonly requestId: string | undefined }
+);
 
 /** Why a group is not trained on: all rewards alike, or too few rollouts left. */
 export type DropReason = 'constant' | 'too-few';

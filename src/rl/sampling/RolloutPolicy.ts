@@ -1,4 +1,4 @@
-import { map } from 'rxjs';
+import { map, tap } from 'rxjs';
 import type { SampleOptions } from '../../client/SamplingClient.js';
 import { TinkerFuture } from '../../client/TinkerFuture.js';
 import { cancelling } from '../../operators/internal/cancelling.js';
@@ -6,6 +6,7 @@ import type { Sampleable } from '../../operators/sampleFrom.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import type { SampledSequence, SamplingParams } from '../../wire/sampling.js';
 import type { LivePolicy, PolicyVersion } from '../pacing/LivePolicy.js';
+import type { SampleEvent } from '../pacing/rlEvent.js';
 import type { Policy, Turn } from './rollout.js';
 import { seedFrom } from './seeds.js';
 
@@ -14,15 +15,22 @@ export class RolloutPolicy<S extends Sampleable> implements Policy<S> {
   readonly #live: LivePolicy<S>;
   readonly #defaults: SamplingParams | undefined;
   readonly #seed: number;
+  readonly #tell: (event: OwnSampleEvent) => void;
   #asked = 0;
   #futures: TinkerFuture<unknown>[] = [];
   #controller: AbortController | undefined;
   #ended = false;
 
-  constructor(live: LivePolicy<S>, defaults: SamplingParams | undefined, seed: number) {
+  constructor(
+    live: LivePolicy<S>,
+    defaults: SamplingParams | undefined,
+    seed: number,
+    tell: (event: OwnSampleEvent) => void,
+  ) {
     this.#live = live;
     this.#defaults = defaults;
     this.#seed = seed;
+    this.#tell = tell;
   }
 
   get step(): number {
@@ -63,11 +71,22 @@ export class RolloutPolicy<S extends Sampleable> implements Policy<S> {
       step,
       ...(altered === '' ? {} : { altered }),
     });
-    const future = new TinkerFuture(() =>
-      cancelling(sampler.sample({ ...options, samplingParams })).pipe(
-        map(({ sequences }) => pick(sequences.map(turnOf))),
-      ),
-    );
+    const future = new TinkerFuture(() => {
+      const call = sampler.sample({ ...options, samplingParams });
+      const requestId = () => (call as { readonly requestId?: string }).requestId;
+      const failed = (error?: unknown) =>
+        this.#tell({ type: 'sample-failed', sample: asked, error, requestId: requestId() });
+      this.#tell({ type: 'sample-started', sample: asked, prompt });
+      return cancelling(call).pipe(
+        map(({ sequences }) => sequences.map(turnOf)),
+        tap({
+          next: (turns) => this.#tell({ type: 'sample-finished', sample: asked, turns, requestId: requestId() }),
+          error: failed,
+          unsubscribe: failed,
+        }),
+        map(pick),
+      );
+    });
     if (this.#ended) future.cancel();
     else this.#futures.push(future);
     return future;
@@ -87,6 +106,10 @@ export class RolloutPolicy<S extends Sampleable> implements Policy<S> {
     return this.#live.current!;
   }
 }
+
+type Own<E> = E extends unknown ? Omit<E, 'index'> : never;
+/** What a rollout knows of its samples; who it is, others know. */
+export type OwnSampleEvent = Own<SampleEvent>;
 
 function withoutUndefinedSeed(params: SamplingParams = {}): SamplingParams {
   if (!('seed' in params) || params.seed !== undefined) return params;

@@ -56,7 +56,7 @@ export function runGroup<T, S extends Sampleable>(plan: GroupPlan<T, S>, task: T
     const startedMs = scheduler.now();
     const { step } = policy.current!;
     report({ type: 'group-admitted', order, step });
-    const shared = startTogether(plan, task, seedFrom(seed, order));
+    const shared = startTogether(plan, task, order, seedFrom(seed, order));
     const outcomes = Array.from({ length: size }, (_, index) => outcomeOf(plan, task, order, index, shared));
     return forkJoin(outcomes).pipe(
       map((settled): Group<T> => {
@@ -88,12 +88,13 @@ interface Together {
 }
 
 function startTogether<T, S extends Sampleable>(
-  { agent, policy, samplingParams, size }: GroupPlan<T, S>,
+  { agent, policy, samplingParams, size, report }: GroupPlan<T, S>,
   task: T,
+  order: number,
   seed: number,
 ): Together | undefined {
   if (!('group' in agent) || size === 1) return undefined;
-  const own = new RolloutPolicy(policy, samplingParams, seed);
+  const own = new RolloutPolicy(policy, samplingParams, seed, (event) => report({ ...event, order, index: undefined }));
   const end = () => own.end();
   try {
     const context = {
@@ -145,6 +146,7 @@ function outcomeOf<T, S extends Sampleable>(
       const { step } = plan.policy.current!;
       const own = new Subscription();
       running = own;
+      plan.report({ type: 'rollout-started', order, index, attempt: number });
       const succeed = (rollout: Rollout) => {
         try {
           check(rollout);
@@ -153,6 +155,9 @@ function outcomeOf<T, S extends Sampleable>(
         }
         const oldest = rollout.turns.reduce((least, turn) => Math.min(least, turn.step ?? step), Infinity);
         own.unsubscribe();
+        const { turns, reward } = rollout;
+        const tokens = turns.reduce((sum, { sequence }) => sum + sequence.tokens.length, 0);
+        plan.report({ type: 'rollout-finished', order, index, reward, turns: turns.length, tokens });
         subscriber.next({
           trajectory: { ...rollout, index, seed, step: oldest, durationMs: scheduler.now() - startedMs },
         });
@@ -167,7 +172,9 @@ function outcomeOf<T, S extends Sampleable>(
       try {
         // What was started together is not started again: later attempts are made alone.
         const input =
-          shared !== undefined && number === 0 ? shared.inputs[index]! : startAlone(plan, task, { seed, index }, own);
+          shared !== undefined && number === 0
+            ? shared.inputs[index]!
+            : startAlone(plan, task, { order, seed, index }, own);
         own.add(from(input).subscribe(observer));
       } catch (error) {
         fail(error);
@@ -179,12 +186,12 @@ function outcomeOf<T, S extends Sampleable>(
 
 /** Calls the hook; what it asks for ends with `own`. */
 function startAlone<T, S extends Sampleable>(
-  { agent, policy, samplingParams }: GroupPlan<T, S>,
+  { agent, policy, samplingParams, report }: GroupPlan<T, S>,
   task: T,
-  { seed, index }: { readonly seed: number; readonly index: number },
+  { order, seed, index }: { readonly order: number; readonly seed: number; readonly index: number },
   own: Subscription,
 ): ObservableInput<Rollout> {
-  const mine = new RolloutPolicy(policy, samplingParams, seed);
+  const mine = new RolloutPolicy(policy, samplingParams, seed, (event) => report({ ...event, order, index }));
   own.add(() => mine.end());
   return agent(task, mine, {
     seed,
