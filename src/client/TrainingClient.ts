@@ -45,6 +45,7 @@ import type { SamplingSessions } from './sampling/samplingSessions.js';
 import { SavedWeights } from './training/SavedWeights.js';
 import type { OpenSession } from './session/Session.js';
 import type { FutureProgress, TinkerFuture } from './TinkerFuture.js';
+import { refuseAbsent } from './profile.js';
 import { checkLoss, checkName, chosenOptimizer, prepareData } from './training/trainingInput.js';
 
 /** Options of a pass; which config there is depends on the loss. */
@@ -154,7 +155,10 @@ export class TrainingClient {
     return this.#operation(options, {
       requestType: 'OptimStep',
       path: 'optim_step',
-      json: () => prepare(OptimStepRequest, { ...chosenOptimizer(params), modelId: this.modelId }),
+      json: () => {
+        if ('type' in params) refuseAbsent(this.#session.connection.profile, `optimizer: ${params.type}`);
+        return prepare(OptimStepRequest, { ...chosenOptimizer(params), modelId: this.modelId });
+      },
       format: { json: OptimStepResponse },
       onResult: ({ metrics = {} }, seqId) =>
         this.#events.emit({ type: 'step-end', target: this.modelId, seqId, metrics }),
@@ -183,8 +187,9 @@ export class TrainingClient {
   /** Saves weights in Hugging Face layout, to be downloaded. */
   saveWeightsExternal(name: string, options: SaveExternalOptions = {}): TinkerFuture<SavedWeights> {
     const { ageEncryptionRecipients, ...rest } = withoutCallOptions(options);
-    return this.#save(options, 'SaveWeightsExternal', 'save_weights_external', SaveWeightsExternalResponse, () =>
-      prepare(
+    return this.#save(options, 'SaveWeightsExternal', 'save_weights_external', SaveWeightsExternalResponse, () => {
+      refuseAbsent(this.#session.connection.profile, 'archives: exports with signed addresses');
+      return prepare(
         SaveWeightsExternalRequest,
         withoutUndefined({
           modelId: this.modelId,
@@ -192,8 +197,8 @@ export class TrainingClient {
           ...rest,
           ageEncryptionRecipients: ageEncryptionRecipients && [...ageEncryptionRecipients],
         }),
-      ),
-    );
+      );
+    });
   }
 
   /** A sampling client over the weights as they are at this turn; they are kept as long as the session lives. */
@@ -323,6 +328,7 @@ export class TrainingClient {
       const prepared = prepareData(data);
       const lossFnConfig = options.lossFnConfig && ({ ...options.lossFnConfig } as LossFnConfig);
       checkLoss(lossFn, lossFnConfig);
+      refuseAbsent(this.#session.connection.profile, `loss: ${lossFn}`);
       const forwardOnly = requestType === 'Forward';
       return this.#turns.pass(withoutUndefined({ forwardOnly, data: prepared, lossFn, lossFnConfig }), progress);
     };

@@ -55,6 +55,15 @@ export interface LocalTinkerOptions {
    * every step does not fill the disk. Samplers with a name are always kept. Default 32.
    */
   readonly maxUnnamedSamplers?: number;
+  /**
+   * Logprobs of sampled tokens at a temperature other than 1: `raw` are those of the model itself, `scaled` those at the temperature, the same at 0 and
+   * 1. Servers differ. Default `raw`.
+   */
+  readonly sampledLogprobs?: 'raw' | 'scaled';
+  /** Refuses a sample whose prompt and `max_tokens` do not fit the context. Default false: it ends where the context does. */
+  readonly refuseOverflow?: boolean;
+  /** Refuses a loss input that the named loss does not read. Default false: it is ignored. */
+  readonly refuseUnknownInputs?: boolean;
   /** Called for each authenticated request before it is carried out. */
   readonly onRequest?: (request: SeenRequest) => void;
   /** Called when an answer is written or the connection was cut. */
@@ -92,11 +101,16 @@ export function resolveOptions(options: LocalTinkerOptions): ResolvedOptions {
     jwtTtlMs: 3_600_000,
     maxResidentSamplers: 16,
     maxUnnamedSamplers: 32,
+    sampledLogprobs: 'raw',
+    refuseOverflow: false,
+    refuseUnknownInputs: false,
     ...withoutUndefined(options),
   };
   if (apiKey !== undefined && !/^tml-[\x21-\x7e]{1,200}$/.test(apiKey)) {
     throw new RangeError("apiKey must be 'tml-' and 1 to 200 printable characters without spaces");
   }
+  if (!['raw', 'scaled'].includes(resolved.sampledLogprobs))
+    throw new RangeError(`sampledLogprobs must be 'raw' or 'scaled', got ${String(resolved.sampledLogprobs)}`);
   for (const key of NOT_NEGATIVE) {
     if (!(resolved[key] >= 0)) throw new RangeError(`${key} must be ≥ 0, got ${resolved[key]}`);
   }

@@ -15,11 +15,23 @@ const TopK = new t.Type<number>(
   t.identity,
 );
 
+const StopList = t.union([t.array(t.string), t.array(NonNegativeInteger)]);
+/** Always sent as a list. Some clients send a bare text, which reads as a list of one. */
+const Stop = new t.Type<t.TypeOf<typeof StopList>>(
+  'a list of strings or of token ids',
+  (u): u is t.TypeOf<typeof StopList> => StopList.is(u),
+  (u, context) => {
+    const list = typeof u === 'string' ? [u] : u;
+    return StopList.is(list) ? t.success(list) : t.failure(u, context);
+  },
+  t.identity,
+);
+
 /** How to sample. Without `stop` the model's own end token stops; with `[]` nothing does. */
 export const SamplingParams = request('SamplingParams', {
   max_tokens: optional(PositiveInteger),
   seed: optional(Integer),
-  stop: optional(t.union([t.array(t.string), t.array(NonNegativeInteger)], 'a list of strings or of token ids')),
+  stop: optional(Stop),
   temperature: withDefault(NonNegative, 1),
   top_k: withDefault(TopK, -1),
   top_p: withDefault(Probability, 1),

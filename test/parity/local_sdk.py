@@ -152,7 +152,7 @@ def sample(service: tinker.ServiceClient, client: tinker.TrainingClient, base_mo
     np.testing.assert_allclose(response.target_prompt_logprobs.to_numpy().ravel(), response.prompt_logprobs[1:], atol=1e-4)
 
     stopped = sampler.sample(
-        prompt, 1, types.SamplingParams(max_tokens=50, temperature=0.0, stop=["blue"])
+        prompt, 1, types.SamplingParams(max_tokens=50, temperature=0.0, stop="blue")
     ).result().sequences[0]  # fmt: skip
     assert stopped.stop_reason == "stop" and bytes(stopped.tokens) == b" blue"
     seeded = types.SamplingParams(max_tokens=8, seed=5)

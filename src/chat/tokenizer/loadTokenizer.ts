@@ -37,7 +37,7 @@ export async function loadTokenizer(id: string, options: HubOptions = {}): Promi
 
 /**
  * The tokenizer of a model, by the service's rules; `tokenizerId` is what `getInfo` says, if it says. Unlike {@link loadTokenizer} it reads no
- * paths: what a server answers must not name files of this machine.
+ * paths: what a server answers must not name files of this machine. An embedded model is known by its name; its id is a folder, for Python.
  *
  * @see tokenizerIdFor
  */
@@ -46,17 +46,18 @@ export async function tokenizerForModel(
   tokenizerId?: string,
   options: HubOptions = {},
 ): Promise<Tokenizer> {
-  return named(tokenizerIdFor(modelName, tokenizerId), options);
+  return named(modelName.startsWith(EMBEDDED) ? modelName : tokenizerIdFor(modelName, tokenizerId), options);
 }
 
-const isNamed = (id: string): boolean => registered.has(id) || id.startsWith('tinker-rx/') || isInkling(id);
+const EMBEDDED = 'tinker-rx/';
+const isNamed = (id: string): boolean => registered.has(id) || id.startsWith(EMBEDDED) || isInkling(id);
 
 function named(id: string, options: HubOptions): Tokenizer | Promise<Tokenizer> {
   const create = registered.get(id);
   if (create !== undefined) return create();
   const key = JSON.stringify([id, options.revision, options.endpoint, options.cacheFolder]);
   return once(key, () => {
-    if (id.startsWith('tinker-rx/')) return Promise.resolve(new ByteTokenizer(id));
+    if (id.startsWith(EMBEDDED)) return Promise.resolve(new ByteTokenizer(id));
     return isInkling(id) ? inklingTokenizer(id) : tokenizerFromHub(id, options);
   });
 }

@@ -11,6 +11,7 @@ import { followRun, openTrainer, type Outcome, reportRun, resumeCommand } from '
 import { learningRateFor } from '../train/learningRateFor.js';
 import { countExamples, readValidation } from '../train/readExamples.js';
 import { RowReport } from '../train/RowReport.js';
+import { warnOfUse } from '../train/warnOfUse.js';
 import { planRun, type TrainCommandOptions, type TrainConfig, type TrainPlan } from '../train/TrainConfig.js';
 import { trainingSteps } from '../train/trainingSteps.js';
 import { waitFor } from '../terminal/waitFor.js';
@@ -48,6 +49,7 @@ async function runSteps(
   resume: ResumePoint,
 ): Promise<Validated> {
   const { config, folder } = plan;
+  await warnOfUse(context, service, config.model, 'cross_entropy');
   const trainer = await waitFor(context, 'opening the model', openTrainer(service, config, resume), service.events$);
   const renderer = await loadRenderer(context, () => trainer.getRenderer(config.renderer), service.events$);
   const examples = config.steps === undefined ? await countExamples(context, config, renderer) : 0;

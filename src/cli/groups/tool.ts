@@ -6,6 +6,15 @@ export function declareTool(program: Command, declaration: Declaration): void {
   program
     .command('doctor')
     .description('Check key, URL, protocol, versions and latency, and say what is wrong')
+    .option(
+      '--conformance',
+      'then probe what the service can do: it trains and samples a little, which a hosted service bills',
+    )
+    .option(
+      '-m, --model <model>',
+      'with --conformance: base model to probe with (default: the first that can be trained)',
+    )
+    .option('--profile <file>', 'with --conformance: file to write what was found to')
     .action(lazily(declaration, () => import('../commands/doctor.js')));
   program
     .command('version')

@@ -29,6 +29,7 @@ import { AuthTokenResponse, ClientConfig, ClientConfigRequest, DynamicConfig } f
 import { Billing } from './Billing.js';
 import { ClosedError, NotFoundError, type TinkerError } from '../errors.js';
 import { EventBus, type WorkKind } from '../events.js';
+import type { ServerProfile } from '../profile.js';
 import { connectionError, mayHaveArrived, statusError } from './failure.js';
 import { once } from './once.js';
 import { decodeJson } from './readJson.js';
@@ -68,6 +69,8 @@ export interface ConnectionOptions {
   readonly pollTimeoutMs: number;
   /** Where to say what happens. Default: a bus of its own. */
   readonly events?: EventBus;
+  /** What the server is known to have and to lack. */
+  readonly profile?: ServerProfile;
   /** Known flags, where another process fetched them already. */
   readonly config?: ClientConfig;
 }
@@ -134,6 +137,10 @@ export class Connection {
         takeUntil(this.#closing),
       ),
     );
+  }
+
+  get profile(): ServerProfile | undefined {
+    return this.#options.profile;
   }
 
   /** The headers that every request carries, without secret ones. */

@@ -30,7 +30,8 @@ import type { OpenSession } from '../session/Session.js';
 import type { FutureProgress } from '../TinkerFuture.js';
 import { Progress } from './Progress.js';
 import { resubmitting, type SamplingRetryOptions } from './resubmitting.js';
-import { attachSequenceIds, checkHonoured, ignoredOptions, padPromptLogprobs } from './sampleChecks.js';
+import { refuseAbsent } from '../profile.js';
+import { attachSequenceIds, checkHonoured, featuresOf, ignoredOptions, padPromptLogprobs } from './sampleChecks.js';
 import { SampleRequests, type SampleBody, type SampleOptions } from './sampleRequest.js';
 
 const SAMPLE: ResultFormat<SampleResponse> = { json: SampleResponseJson, protobuf: decodeSampleResponse };
@@ -81,6 +82,8 @@ export class Samples {
   /** @throws ValidationError before anything is sent. */
   sample(options: SampleOptions, progress: FutureProgress): Observable<SampleResponse> {
     const body = this.#requests.body(options);
+    const { profile } = this.#session.connection;
+    if (profile !== undefined) for (const feature of featuresOf(options)) refuseAbsent(profile, feature);
     const bytes = estimatePromptBytes(options.prompt);
     // Built once it has a slot, so that a sample cancelled while waiting takes no number.
     const attempts = (): Observable<SampleResponse> =>

@@ -9,6 +9,7 @@ import type { Lifecycle } from '../session/Lifecycle.js';
 import { withoutUndefined, prepare } from '../connection/prepare.js';
 import type { SamplingSessions } from '../sampling/samplingSessions.js';
 import type { OpenSession } from '../session/Session.js';
+import { refuseAbsent } from '../profile.js';
 import { submitWork } from '../results/awaitResult.js';
 import type { FutureProgress } from '../TinkerFuture.js';
 import { TrainingClient } from '../TrainingClient.js';
@@ -80,6 +81,8 @@ export class TrainingModels {
     request('');
     return open.pipe(
       concatMap(({ session, samplers }) => {
+        if (options.optimizer !== undefined)
+          refuseAbsent(session.connection.profile, `optimizer: ${options.optimizer.type}`);
         const work = {
           requestType: 'CreateModel',
           path: 'create_model',

@@ -129,14 +129,14 @@ export async function makeModel(service: LocalService, model: NewModel): Promise
   });
 }
 
-function getInfo(service: LocalService, context: RequestContext): Reply {
+async function getInfo(service: LocalService, context: RequestContext): Promise<Reply> {
   const { modelId } = context.decode(GetInfoRequest);
   const { baseModel } = findModel(service, modelId);
   const run = service.runs.get(modelId);
   return json({
     type: 'get_info',
     model_id: modelId,
-    model_data: { arch: 'tinker-rx', model_name: baseModel, tokenizer_id: baseModel },
+    model_data: { arch: 'tinker-rx', model_name: baseModel, tokenizer_id: await service.tokenizerFolder() },
     model_name: baseModel,
     is_lora: true,
     ...(run === undefined ? {} : { lora_rank: run.lora.rank, optimizer_config: run.optimizerConfig }),

@@ -57,6 +57,7 @@ function sample(service: LocalService, context: RequestContext): Reply {
   const { numSamples } = request;
   // Before anything is made for each of them.
   if (!(numSamples <= MAX_SAMPLES)) throw new HttpError(400, `num_samples must be at most ${MAX_SAMPLES}`);
+  if (service.options.refuseOverflow) checkFits(service, session, request);
   const known = seqId === undefined ? undefined : session.recent.find(seqId, digest);
   if (known !== undefined) return promiseOf(service, known);
   const { sampling } = service.dials;
@@ -85,6 +86,15 @@ function sessionOf(service: LocalService, request: Sample): SamplingSession {
   const session = findSampler(service, samplingSessionId);
   if (session.sessionId !== undefined) service.sessions.use(session.sessionId);
   return session;
+}
+
+/** @throws HttpError 400 for a sample that could not reach its `max_tokens`. */
+function checkFits(service: LocalService, { source }: SamplingSession, { prompt, samplingParams }: Sample): void {
+  const model = service.engine.baseModels.find(({ name }) => name === source.baseModel);
+  const { maxTokens = 1 } = samplingParams;
+  if (model === undefined || prompt.length + maxTokens <= model.contextLength) return;
+  const asked = `a prompt of ${prompt.length} tokens and max_tokens ${maxTokens}`;
+  throw new HttpError(400, `${asked} do not fit the context of ${model.contextLength}`);
 }
 
 /** Puts the finished sample into the log that the session poller reads. */
@@ -123,7 +133,9 @@ async function runSample(
     release = service.dials.sampling.take(bodyBytes);
     await service.dials.whenActive();
     startedAt = service.now();
-    const result = await service.samplers.sample(session.source, toEngineRequest(request), cancel.signal);
+    const scaledLogprobs = service.options.sampledLogprobs === 'scaled';
+    const asked = { ...toEngineRequest(request), scaledLogprobs };
+    const result = await service.samplers.sample(session.source, asked, cancel.signal);
     countTokens(service, session, request, result);
     future.resolve({ type: 'sample', value: toResponse(result) });
   } catch (error) {

@@ -102,6 +102,8 @@ function checkLoss({ lossFn, lossFnConfig = {} }: { lossFn: string; lossFnConfig
 
 function checkSample(context: RequestContext): void {
   const { samplingParams } = context.decode(SampleRequest);
+  const given = (context.json() as { sampling_params?: { stop?: unknown } | null }).sampling_params?.stop;
+  if (typeof given === 'string') throw new HttpError(422, 'sampling_params.stop: Input should be a valid list');
   if (samplingParams.maxTokens === undefined) throw new HttpError(400, 'max_tokens is currently required');
 }
 

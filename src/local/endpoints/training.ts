@@ -99,6 +99,7 @@ async function runPass(
     const { modelInput, lossFnInputs } = prepareDatum(datum, index);
     return { tokens: modelInput.toInts(), inputs: lossFnInputs };
   });
+  if (service.options.refuseUnknownInputs) refuseUnknownInputs(lossFn, data);
   const loss = lossFn === 'custom' ? findCustomLoss(service, attribution.sessionId, lossFnConfig) : lossFn;
   const result = await service.engine.forwardBackward(modelId, data, loss, lossFnConfig, { forwardOnly });
   const tokens = data.reduce((sum, datum) => sum + datum.tokens.length, 0);
@@ -110,6 +111,29 @@ async function runPass(
     ...record,
   }));
   return { type: 'forward_backward', value: { ...output, lossFnOutputs } };
+}
+
+const POLICY = ['target_tokens', 'logprobs', 'advantages'];
+const CLIPPED = [...POLICY, 'clip_low_threshold', 'clip_high_threshold'];
+/** What each ready loss reads. */
+const READS: Readonly<Record<string, readonly string[]>> = {
+  cross_entropy: ['target_tokens', 'weights'],
+  importance_sampling: POLICY,
+  ppo: CLIPPED,
+  cispo: CLIPPED,
+  dro: POLICY,
+  gspo: [...CLIPPED, 'sequence_ratio_mask'],
+};
+
+function refuseUnknownInputs(lossFn: string, data: readonly { readonly inputs: object }[]): void {
+  const known = READS[lossFn];
+  if (known === undefined) return;
+  data.forEach(({ inputs }, index) => {
+    const unknown = Object.keys(inputs).find((name) => !known.includes(name));
+    if (unknown === undefined) return;
+    const said = `datum ${index}: ${lossFn} does not read ${unknown.slice(0, 100)}`;
+    throw new UserError(`${said}; it reads ${known.join(', ')}`);
+  });
 }
 
 function toOutput({ outputs, metrics }: ForwardBackwardResult, cycle: number): ForwardBackwardOutput {

@@ -18,6 +18,7 @@ import type { FutureResult } from '../queue/localFuture.js';
 import type { LocalService } from '../service/localService.js';
 import { SamplingSession } from '../service/samplingSessions.js';
 import { sizeBytes, tinkerPath, type Manifest, type WeightsInfo } from '../store/manifest.js';
+import { encryptFiles } from '../store/encryptFiles.js';
 import { filesOfState, stateOfFiles } from '../store/modelFiles.js';
 import { makeModel, startModel } from './models.js';
 import { submit } from './submit.js';
@@ -47,11 +48,9 @@ export const weightRoutes = (service: LocalService): Route[] => [
       modelId: request.modelId,
       seqId: request.seqId,
       run: async () => {
-        if (request.ageEncryptionRecipients !== undefined && request.ageEncryptionRecipients.length > 0) {
-          throw new UserError('this service cannot encrypt with age: leave age_encryption_recipients out');
-        }
         const state = await service.engine.exportState(request.modelId, { optimizer: false });
-        return saveLater(service, state, { ...request, type: 'external' }, (saved) => ({
+        const { ageEncryptionRecipients: recipients = [], ...rest } = request;
+        return saveLater(service, state, { ...rest, recipients, type: 'external' }, (saved) => ({
           path: tinkerPath(saved),
           size_bytes: sizeBytes(saved),
           type: 'save_weights_external',
@@ -70,6 +69,8 @@ interface Save {
   readonly ttlSeconds?: number | undefined;
   readonly overwrite?: boolean;
   readonly userMetadata?: UserMetadata | undefined;
+  /** Whom an export is encrypted to. */
+  readonly recipients?: readonly string[];
 }
 
 /** The weights are taken in the model's turn; a slow disk does not hold up its next step. */
@@ -90,13 +91,18 @@ async function save(service: LocalService, state: ModelState, request: Save): Pr
     type,
     name: request.path ?? `seq-${request.seqId ?? service.now()}`,
     info: infoOf(service, modelId, state),
-    files: type === 'external' ? new Map(Object.entries(exportPeft(state))) : filesOfState(state),
+    files: type === 'external' ? await exported(state, request) : filesOfState(state),
     ttlSeconds,
     userMetadata,
     overwrite,
   });
   service.noteCheckpoint('create', saved);
   return saved;
+}
+
+async function exported(state: ModelState, { recipients = [] }: Save): Promise<Map<string, Uint8Array>> {
+  const files = new Map<string, Uint8Array>(Object.entries(exportPeft(state)));
+  return recipients.length === 0 ? files : encryptFiles(files, recipients);
 }
 
 function infoOf(service: LocalService, modelId: string, state: ModelState): WeightsInfo {

@@ -132,6 +132,8 @@ export interface SampleRequest {
   readonly promptLogprobsLastN?: number | undefined;
   readonly topkPromptLogprobs?: number | undefined;
   readonly topkSampleLogprobs?: number | undefined;
+  /** Whether logprobs of sampled tokens are those at the temperature. Default false: of temperature 1. */
+  readonly scaledLogprobs?: boolean | undefined;
   /** int64 [length − 1, K], dense or CSR, −1 = none: row i is scored at prompt position i + 1. */
   readonly targetPromptLogprobs?: EngineTensor | undefined;
   /** Tokens to draw at every prompt position after the first. */
@@ -150,7 +152,7 @@ export interface SampledTokens {
   readonly stopReason: 'length' | 'stop';
   /** The stop token, or the tokens of the stop text, included. */
   readonly tokens: Int32Array;
-  /** Of the model's own distribution: before temperature, top-k and top-p. */
+  /** Of the model's own distribution, before temperature, top-k and top-p; with `scaledLogprobs` after the temperature. */
   readonly logprobs: Float32Array;
   readonly topkLogprobs?: TopkTable;
 }

@@ -19,6 +19,7 @@ import { EphemeralStates } from '../store/ephemeralStates.js';
 import { JsonRecords } from '../store/jsonRecords.js';
 import { steadyClock } from '../../wire/steadyClock.js';
 import { sizeBytes, tinkerPath, type Manifest } from '../store/manifest.js';
+import { writeTokenizer } from '../store/tokenizerFiles.js';
 import { AuditLog } from './auditLog.js';
 import { Idempotency } from './idempotency.js';
 import { Models } from './models.js';
@@ -62,6 +63,8 @@ export interface LocalService {
   readonly customLosses: Map<string, CustomLoss>;
   /** How to stop the samples that are running or waiting. */
   readonly cancels: Map<string, AbortController>;
+  /** A folder with the models' tokenizer as Hugging Face lays it out; written when it is first asked for. */
+  tokenizerFolder(): Promise<string>;
   /** An id for a sampled sequence that no other sequence has. */
   nextSequenceId(): string;
   makeLane(modelId: string): Lane;
@@ -172,6 +175,7 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
   });
   const auth = new Authenticator(apiKey, options.jwtTtlMs, now);
   const lastRequests = new Map<string, string>();
+  let tokenizer: Promise<string> | undefined;
   return {
     options,
     dialect,
@@ -199,6 +203,7 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
     idempotency: new Idempotency(),
     customLosses,
     cancels: new Map(),
+    tokenizerFolder: () => (tokenizer ??= writeTokenizer(join(dataFolder, 'tokenizer'))),
     nextSequenceId: () => `seq-${randomUUID()}`,
     makeLane: (modelId) => new Lane(modelId, clock.wake, dialect.order),
     touchRun: (runId) => void lastRequests.set(runId, new Date(now()).toISOString()),

@@ -2,7 +2,7 @@ import { chooseToken } from './chooseToken.js';
 import { EngineCancelledError } from '../errors.js';
 import type { Heap } from '../numeric/heap.js';
 import { floatsPerPosition, KvCache } from '../model/kvCache.js';
-import type { LogitRow } from './logitRow.js';
+import { scaledRow, type LogitRow } from './logitRow.js';
 import { createRandom, type Random } from '../numeric/random.js';
 import type { CheckedSample } from './sampleRequest.js';
 import type { Sampler } from './sampler.js';
@@ -197,11 +197,12 @@ export class SamplePool {
   /** Draws a row's next token and ends the row where it must. */
   #take(row: Row, next: LogitRow): void {
     const { request } = row.job;
-    const { logits, total } = next;
+    const { logits } = next;
     const token = chooseToken(logits, request.choice, row.random);
-    if (row.topk !== undefined) fillTopkRow(row.topk, row.tokens.length, next);
+    const told = request.scaledLogprobs ? scaledRow(next, request.choice.temperature) : next;
+    if (row.topk !== undefined) fillTopkRow(row.topk, row.tokens.length, told);
     row.tokens.push(token);
-    row.logprobs.push(logits[token]! - total);
+    row.logprobs.push(told.logits[token]! - told.total);
     const stopped = request.stops(row.tokens);
     if (stopped || row.tokens.length >= request.limit) this.#finish(row, stopped ? 'stop' : 'length');
   }

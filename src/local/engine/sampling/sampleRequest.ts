@@ -20,6 +20,7 @@ export interface CheckedSample {
   readonly stops: StopRule;
   readonly choice: Choice;
   readonly topkSample: number;
+  readonly scaledLogprobs: boolean;
   readonly scoring: PromptScoring;
 }
 
@@ -81,6 +82,7 @@ export function checkSample(request: SampleRequest, shape: ModelShape): CheckedS
     stops: stopRule(request.stop),
     choice: { temperature, topK, topP },
     topkSample: topkSampleLogprobs,
+    scaledLogprobs: request.scaledLogprobs ?? false,
     scoring: {
       logprobs: promptLogprobs,
       from: lastN === undefined ? 1 : length - lastN,

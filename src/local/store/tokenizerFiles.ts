@@ -1,0 +1,57 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { SPECIAL, SPECIAL_NAMES } from '../engine/model/vocabulary.js';
+import { writeAtomically } from './atomicFile.js';
+
+/** The sign that byte-level tokenizers of Hugging Face write for each byte: itself where it prints, else one from U+0100 on. */
+function byteSigns(): string[] {
+  const prints = (byte: number) => (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xff && byte !== 0xad);
+  let others = 0x100;
+  return Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(prints(byte) ? byte : others++));
+}
+
+const flags = { single_word: false, lstrip: false, rstrip: false, normalized: false, special: true };
+const added = [...SPECIAL_NAMES].map(([id, content]) => ({ id, content, ...flags }));
+const byteLevel = { type: 'ByteLevel', add_prefix_space: false, trim_offsets: false, use_regex: false };
+
+const tokenizer = () => ({
+  version: '1.0',
+  truncation: null,
+  padding: null,
+  added_tokens: added,
+  normalizer: null,
+  pre_tokenizer: byteLevel,
+  post_processor: null,
+  decoder: byteLevel,
+  model: {
+    type: 'BPE',
+    dropout: null,
+    unk_token: null,
+    continuing_subword_prefix: null,
+    end_of_word_suffix: null,
+    fuse_unk: false,
+    byte_fallback: false,
+    vocab: Object.fromEntries(byteSigns().map((sign, byte) => [sign, byte])),
+    merges: [],
+  },
+});
+
+const config = {
+  tokenizer_class: 'PreTrainedTokenizerFast',
+  bos_token: SPECIAL_NAMES.get(SPECIAL.begin),
+  eos_token: SPECIAL_NAMES.get(SPECIAL.end),
+  pad_token: SPECIAL_NAMES.get(SPECIAL.end),
+  clean_up_tokenization_spaces: false,
+  model_max_length: 1_000_000,
+};
+
+/**
+ * Writes the embedded models' tokenizer as `transformers` reads it: an id for each byte, and the special tokens above. Unlike this package's own
+ * tokenizer it takes `<|end|>` in a text for the token, as tokenizers of Hugging Face do.
+ */
+export async function writeTokenizer(folder: string): Promise<string> {
+  await mkdir(folder, { recursive: true });
+  await writeAtomically(join(folder, 'tokenizer.json'), JSON.stringify(tokenizer()));
+  await writeAtomically(join(folder, 'tokenizer_config.json'), JSON.stringify(config));
+  return folder;
+}

@@ -1,0 +1,147 @@
+/** `tinker-rx doctor --conformance` against the embedded service, and what a client makes of the profile. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { ModelInput, readProfile, ServiceClient, type ServerProfile } from 'tinker-rx';
+import { LocalTinker, type LocalTinkerOptions } from 'tinker-rx/local';
+import { Prober } from '../../src/cli/doctor/conformance/Prober.js';
+import { PROBES, runProbes } from '../../src/cli/doctor/conformance/runProbes.js';
+import { connect } from '../../src/client/connection/connect.js';
+import { run } from '../unit/cli/terminal.js';
+
+/** Defined in words only: the embedded service refuses them, and says so. */
+const UNDEFINED = ['loss: stable_reinforce', 'optimizer: dimuon'];
+const CONFORMANCE = new URL('../../docs/conformance.md', import.meta.url);
+let folder: string;
+
+const MARKS = { yes: '✓', differs: '!', no: '✗', unknown: '?' };
+
+/** The table of the page: each feature, and the embedded service's mark. */
+const tableOf = (page: string): string[][] =>
+  page.split('\n').flatMap((line) => {
+    const row = /^\| (\w+: [^|]+?) +\| (.) /.exec(line);
+    return row === null ? [] : [row.slice(1)];
+  });
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tinker-rx-profile-'));
+  vi.stubEnv('NO_COLOR', '1');
+});
+afterAll(() => {
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true });
+});
+
+async function probed(options: LocalTinkerOptions): Promise<ServerProfile> {
+  const local = await LocalTinker.start(options);
+  const { connection, sockets } = connect({ baseUrl: local.url, apiKey: local.apiKey, logLevel: 'silent' });
+  const profile = await runProbes(new Prober(connection, 'tinker-rx/tiny', () => Date.now(), 1000), local.url);
+  await sockets?.close();
+  await local.close();
+  return profile;
+}
+
+const featuresIn = ({ features }: ServerProfile, state: string): string[] =>
+  Object.entries(features).flatMap(([name, feature]) => (feature.state === state ? [name] : []));
+
+describe('doctor --conformance', () => {
+  it('finds everything at the embedded service, but for what no text defines', async () => {
+    const local = await LocalTinker.start({ flags: { customLossServerSide: true } });
+    vi.stubEnv('TINKER_BASE_URL', local.url);
+    vi.stubEnv('TINKER_API_KEY', local.apiKey);
+    const file = join(folder, 'profile.json');
+    const ran = await run(['doctor', '--conformance', '--profile', file]);
+    await local.close();
+    const profile = readProfile(JSON.parse(readFileSync(file, 'utf8')));
+    expect(ran.code).toBe(0);
+    expect(featuresIn(profile, 'no')).toStrictEqual(UNDEFINED);
+    expect(featuresIn(profile, 'differs')).toStrictEqual([]);
+    expect(featuresIn(profile, 'unknown')).toStrictEqual([]);
+    expect(Object.keys(profile.features)).toStrictEqual(PROBES.map(({ feature }) => feature));
+    expect(ran.stdout).toContain('✓ loss: ppo\n');
+    expect(ran.stdout).toContain(`${PROBES.length - 2} as the protocol says, 0 in its own way, 2 missing.`);
+    const rows = Object.entries(profile.features).map(([name, { state }]) => [name, MARKS[state]]);
+    expect(tableOf(readFileSync(CONFORMANCE, 'utf8'))).toStrictEqual(rows);
+  }, 120_000);
+
+  it('finds out what a server that speaks JSON only lacks', async () => {
+    const profile = await probed({ dialect: 'skyrl' });
+    const missing = featuresIn(profile, 'no');
+    for (const feature of [
+      'wire: passes as protobuf',
+      'loss: dro',
+      'loss: custom, run by the server',
+      'sampling: cancelling',
+    ])
+      expect(missing).toContain(feature);
+    expect(featuresIn(profile, 'differs')).toContain('order: by number, whatever arrives first');
+    expect(profile.features['loss: ppo']).toStrictEqual({ state: 'yes' });
+  }, 120_000);
+});
+
+describe('a client with a profile', () => {
+  const feature = (state: 'no' | 'differs', note: string) => ({ state, note });
+  const profile: ServerProfile = {
+    version: 1,
+    service: 'http://elsewhere',
+    baseModel: 'tinker-rx/tiny',
+    takenAt: '2026-11-16T00:00:00.000Z',
+    features: {
+      'loss: dro': feature('no', '422 loss_fn'),
+      'loss: ppo': feature('differs', '1 instead of 2'),
+      'optimizer: dimuon': feature('no', '400'),
+      'sampling: top-k of the prompt': feature('no', 'ignored without a word'),
+      'archives: exports with signed addresses': feature('no', '404'),
+    },
+  };
+  const datum = { modelInput: ModelInput.fromInts([1, 2]), lossFnInputs: { target_tokens: [2, 3], weights: [1, 1] } };
+
+  it('refuses what the server lacks before anything is sent, and runs the rest', async () => {
+    const sent: string[] = [];
+    const local = await LocalTinker.start({ onRequest: ({ endpoint }) => void sent.push(endpoint) });
+    await using service = new ServiceClient({ baseUrl: local.url, apiKey: local.apiKey, profile });
+    const trainer = await service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 1 });
+    const sampler = await service.createSamplingClient({ baseModel: 'tinker-rx/tiny' });
+    sent.length = 0;
+    const message = 'the service does not have "loss: dro": 422 loss_fn (profile of http://elsewhere, 2026-11-16)';
+    await expect(trainer.forwardBackward([datum], 'dro')).rejects.toThrow(message);
+    await expect(trainer.optimStep({ type: 'dimuon', learningRate: 1 })).rejects.toThrow('optimizer: dimuon');
+    await expect(trainer.saveWeightsExternal('x')).rejects.toThrow('archives: exports');
+    const optimizer = { type: 'dimuon', version: 1 } as const;
+    await expect(service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', optimizer })).rejects.toThrow(
+      'dimuon',
+    );
+    const prompt = ModelInput.fromInts([1]);
+    await expect(sampler.sample({ prompt, topkPromptLogprobs: 2 })).rejects.toThrow('sampling: top-k of the prompt');
+    expect(sent.filter((endpoint) => !endpoint.startsWith('session'))).toStrictEqual([]);
+    expect((await trainer.forwardBackward([datum], 'cross_entropy')).lossFnOutputs).toHaveLength(1);
+    await service.close();
+    await local.close();
+  }, 60_000);
+
+  it("says before the first step what will not work, also by the server's own list of models", async () => {
+    const local = await LocalTinker.start();
+    await using service = new ServiceClient({ baseUrl: local.url, apiKey: local.apiKey, profile });
+    const told = await service.checkUse({
+      baseModel: 'tinker-rx/tiny',
+      losses: ['ppo', 'dro', 'cispo'],
+      longestInput: 10 ** 6,
+    });
+    expect(told.map(({ feature: name, kind }) => [name, kind])).toStrictEqual([
+      ['context', 'absent'],
+      ['loss: ppo', 'differs'],
+      ['loss: dro', 'absent'],
+    ]);
+    const [none] = await service.checkUse({ baseModel: 'else/where' });
+    expect(none?.text).toContain('the service has no model else/where; it has: tinker-rx/tiny');
+    expect(await service.checkUse({ baseModel: 'tinker-rx/tiny', losses: ['cispo'] })).toStrictEqual([]);
+    await service.close();
+    await local.close();
+  }, 60_000);
+
+  it('takes nothing else for a profile', () => {
+    for (const json of [null, {}, { ...profile, version: 2 }, { ...profile, features: { a: { state: 'maybe' } } }])
+      expect(() => readProfile(json)).toThrow('this is no profile of a server');
+  });
+});
