@@ -1,16 +1,4 @@
-import {
-  concatMap,
-  defer,
-  from,
-  last,
-  map,
-  mergeMap,
-  type Observable,
-  type ObservableInput,
-  of,
-  reduce,
-  scan,
-} from 'rxjs';
+import { concatMap, defer, from, last, map, mergeMap, type Observable, type ObservableInput, of, reduce } from 'rxjs';
 import { seedFrom } from '../sampling/seeds.js';
 import type { GroupReward } from './groupRewards.js';
 import type { Trajectory } from '../sampling/rollout.js';
@@ -64,14 +52,11 @@ export function pairwise<T>(compare: Compare<T>, options: PairwiseOptions = {}):
         const said = compare(trajectories[first]!, trajectories[second]!, task, { seed });
         return (typeof said === 'number' ? of(said) : from(said).pipe(last())).pipe(map(checked));
       });
+    const there = (a: number, b: number) => ask(a, b).pipe(map((score): Match => ({ a, b, score })));
+    const back = (a: number, b: number) => ask(b, a).pipe(map((score): Match => ({ a, b, score: 1 - score })));
     const play = (pairs: readonly (readonly [number, number])[]): Observable<readonly Match[]> =>
-      from(pairs).pipe(
-        mergeMap(([a, b]) => {
-          const there = ask(a, b).pipe(map((score) => ({ a, b, score })));
-          if (!bothWays) return there;
-          const back = ask(b, a).pipe(map((score) => ({ a, b, score: 1 - score })));
-          return from([there, back]).pipe(mergeMap((each) => each));
-        }, concurrency),
+      from(pairs.flatMap(([a, b]) => (bothWays ? [there(a, b), back(a, b)] : [there(a, b)]))).pipe(
+        mergeMap((match) => match, concurrency),
         reduce<Match, readonly Match[]>((made, match) => [...made, match], []),
       );
     if (count < 2) return of(trajectories.map(() => 0));
@@ -79,14 +64,16 @@ export function pairwise<T>(compare: Compare<T>, options: PairwiseOptions = {}):
       const pairs = trajectories.flatMap((_, a) => trajectories.slice(a + 1).map((__, at) => [a, a + 1 + at] as const));
       return play(pairs).pipe(map((played) => rewardsOf(count, played)));
     }
-    let all: readonly Match[] = [];
-    return from(Array.from({ length: Math.ceil(Math.log2(count)) })).pipe(
-      // Who meets whom depends on the rounds before.
-      concatMap(() => play(meetings(count, all))),
-      scan((_, played) => (all = [...all, ...played]), all),
-      last(),
-      map((played) => rewardsOf(count, played)),
-    );
+    return defer(() => {
+      let all: readonly Match[] = [];
+      return from(Array.from({ length: Math.ceil(Math.log2(count)) })).pipe(
+        // Who meets whom depends on the rounds before.
+        concatMap(() => play(meetings(count, all))),
+        map((played) => (all = [...all, ...played])),
+        last(),
+        map((played) => rewardsOf(count, played)),
+      );
+    });
   };
 }
 

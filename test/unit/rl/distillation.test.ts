@@ -1,4 +1,4 @@
-import { lastValueFrom, type Observable, of, throwError } from 'rxjs';
+import { lastValueFrom, Observable, of, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { ByteTokenizer, getRenderer } from '../../../src/chat/index.js';
 import type { SampleOptions } from '../../../src/client/SamplingClient.js';
@@ -128,6 +128,27 @@ describe('pairwise', () => {
     expect(rewards[7]).toBe(1);
     expect(rewards[0]).toBe(-1);
     expect(Math.max(...rewards.slice(0, 7))).toBeLessThan(1);
+  });
+
+  it('has no more comparisons in flight than asked, also both ways round', async () => {
+    let [open, most] = [0, 0];
+    const slow = () =>
+      new Observable<number>((subscriber) => {
+        most = Math.max(most, ++open);
+        const timer = setTimeout(() => (open--, subscriber.next(0.5), subscriber.complete()));
+        return () => clearTimeout(timer);
+      });
+    await judged(pairwise(slow, { concurrency: 3 }), 5);
+    expect(most).toBe(3);
+  });
+
+  it('begins a tournament anew for every subscriber', async () => {
+    let asked = 0;
+    const reward = pairwise<string>((a, b) => (asked++, a.index > b.index ? 1 : 0), { matches: 'tournament' });
+    const rewards = reward(tries(8), 'task') as Observable<readonly number[]>;
+    const first = await lastValueFrom(rewards);
+    expect(await lastValueFrom(rewards)).toEqual(first);
+    expect(asked).toBe(2 * 24);
   });
 
   it('gives one try alone nothing, and rests one of an odd number', async () => {
