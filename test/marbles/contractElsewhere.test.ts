@@ -8,7 +8,7 @@ import { encodeWith } from '../../src/chat/index.js';
 import { foldDashboard } from '../../src/dashboard/client.js';
 import { evaluate } from '../../src/evals/index.js';
 import type { Step } from '../../src/operators/step.js';
-import { metricsLog, toJsonl } from '../../src/sinks/index.js';
+import { metricsLog, tensorBoardLog, toJsonl, wandbLog } from '../../src/sinks/index.js';
 import { keepsContract, throwing } from './contract.js';
 import { instantAgent, instantSampler } from './instantLoop.js';
 
@@ -33,6 +33,28 @@ describe('metricsLog', () => {
       source.pipe(
         map((_, index) => step(index)),
         metricsLog(folder),
+      ),
+    readsForThree: 3,
+  });
+});
+
+describe('tensorBoardLog', () => {
+  keepsContract({
+    operator: () => (source) =>
+      source.pipe(
+        map((_, index) => step(index)),
+        tensorBoardLog(join(folder, 'tensorBoardLog')),
+      ),
+    readsForThree: 3,
+  });
+});
+
+describe('wandbLog', () => {
+  keepsContract({
+    operator: () => (source) =>
+      source.pipe(
+        map((_, index) => step(index)),
+        wandbLog(join(folder, 'wandbLog')),
       ),
     readsForThree: 3,
   });
