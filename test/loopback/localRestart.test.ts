@@ -131,6 +131,16 @@ describe('sampler weights without a name', () => {
 });
 
 describe('a data folder', () => {
+  it('whose usage.json is damaged kept the service from starting', async () => {
+    const data = await temporaryFolder();
+    for (const text of ['{"version":1,"buckets":[{"sta', '{}', 'null', '{"buckets":[null,{"startMs":1}]}']) {
+      writeFileSync(join(data, 'usage.json'), text);
+      const { local, caller } = await start({ data });
+      expect(await caller.get('healthz')).toEqual({ status: 'ok' });
+      await local.close();
+    }
+  });
+
   it('keeps every file that the service has not written', async () => {
     const data = await temporaryFolder();
     const foreign = [

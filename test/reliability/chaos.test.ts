@@ -12,11 +12,11 @@ import { grpo, preferences, samples, supervised, type Program } from './support/
 import { perform, type ChaosOptions, type Outcome } from './support/Stage.js';
 
 const LONG = process.env['TINKER_RX_SUITE'] === 'long';
-const SEEDS = LONG ? [1, 2, 3, 4, 5, 6, 7, 8] : [1];
+const SEEDS = LONG ? [1, 2, 3, 4, 5] : [1];
 const SHARE = 0.3;
 /** Waits of the client are shorter by so much: its seconds are 40 ms. */
 const HURRY = 25;
-const SAMPLES = LONG ? 300 : 60;
+const SAMPLES = LONG ? 100 : 40;
 const report = new Report('chaos', ['requests sent', 'operations applied', 'lost', 'doubled', 'out of order']);
 afterAll(() => report.print());
 
@@ -32,7 +32,7 @@ async function hurt(program: Program, options: Omit<ChaosOptions, 'share' | 'sch
 }
 
 const PROGRAMS: readonly (readonly [string, Program])[] = [
-  ['supervised training', supervised(LONG ? 40 : 12)],
+  ['supervised training', supervised(LONG ? 40 : 10)],
   ['GRPO', grpo(LONG ? 12 : 4)],
   ['DPO', preferences(LONG ? 16 : 5)],
 ];
@@ -40,7 +40,7 @@ const PROGRAMS: readonly (readonly [string, Program])[] = [
 describe.concurrent.each(PROGRAMS)('%s with three of ten requests hurt', (_, program) => {
   it(
     'applies every operation once, in order, to the very same weights, also when it resumes after restarts',
-    { timeout: 600_000 },
+    { timeout: LONG ? 3_600_000 : 120_000 },
     async ({ expect }) => {
       const calm = await quiet(program);
       expect(calm.ledger.work.length).toBeGreaterThan(0);
@@ -64,16 +64,20 @@ describe.concurrent.each(PROGRAMS)('%s with three of ten requests hurt', (_, pro
 });
 
 describe.concurrent('samples with three of ten requests hurt', () => {
-  it('are answered as on a quiet day, or fail with their reason', { timeout: 600_000 }, async ({ expect }) => {
-    const program = samples(SAMPLES);
-    const calm = await quiet(program);
-    for (const seed of SEEDS) {
-      const outcome = await hurt(program, { seed });
-      expect(Object.fromEntries(outcome.kept)).toStrictEqual(Object.fromEntries(calm.kept));
-      const reasons = [...outcome.kept.values()].filter((result) => result.includes('vocabulary'));
-      expect(reasons).toHaveLength(SAMPLES / 5);
-      report.add('samples answered', outcome.kept.size - reasons.length);
-      report.add('samples failed with their reason', reasons.length);
-    }
-  });
+  it(
+    'are answered as on a quiet day, or fail with their reason',
+    { timeout: LONG ? 3_600_000 : 120_000 },
+    async ({ expect }) => {
+      const program = samples(SAMPLES);
+      const calm = await quiet(program);
+      for (const seed of SEEDS) {
+        const outcome = await hurt(program, { seed });
+        expect(Object.fromEntries(outcome.kept)).toStrictEqual(Object.fromEntries(calm.kept));
+        const reasons = [...outcome.kept.values()].filter((result) => result.includes('vocabulary'));
+        expect(reasons).toHaveLength(SAMPLES / 5);
+        report.add('samples answered', outcome.kept.size - reasons.length);
+        report.add('samples failed with their reason', reasons.length);
+      }
+    },
+  );
 });

@@ -13,6 +13,7 @@ import { tokenDecoder, type TokenDecoder } from './bytePair/tokenDecoder.js';
 import type { DecodeOptions, Tokenizer } from './Tokenizer.js';
 import {
   addedTokens,
+  checkAddedTokens,
   chatTemplateOf,
   checkTokenizerJson,
   tokenName,
@@ -54,9 +55,14 @@ export class HuggingFaceTokenizer implements Tokenizer, Reproducible {
   ) {
     const { tokenizer, config = {} } = files;
     checkTokenizerJson(tokenizer, id);
+    checkAddedTokens(files, id);
     let plain: PlainLibrary;
+    let decoder: TokenDecoder | undefined;
+    let encode: (text: string) => Int32Array;
     try {
       plain = createPlainLibrary(tokenizer, config);
+      decoder = tokenDecoder(tokenizer.decoder);
+      encode = createTextEncoder(plain, tokenizer);
     } catch (cause) {
       throw new TokenizerError(`${id}: @huggingface/tokenizers cannot read its tokenizer.json`, { cause });
     }
@@ -69,8 +75,8 @@ export class HuggingFaceTokenizer implements Tokenizer, Reproducible {
     this.#library = plain.library;
     this.#vocabulary = this.#library.model.vocab;
     this.#added = new Map(added.map((token) => [token.id, token]));
-    this.#decoder = tokenDecoder(tokenizer.decoder);
-    this.#encode = createTextEncoder(plain, tokenizer);
+    this.#decoder = decoder;
+    this.#encode = encode;
     this.specialTokens = new Map(added.map(({ content, id }) => [content, id]));
     this.vocabSize = added.reduce((size, token) => Math.max(size, token.id + 1), this.#vocabulary.length);
     this.eosTokenId = this.#idOf(tokenName(config.eos_token));

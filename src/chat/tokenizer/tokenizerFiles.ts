@@ -70,6 +70,17 @@ export function checkTokenizerJson(value: unknown, id: string): asserts value is
   }
 }
 
+/** @throws TokenizerError for added tokens that are none. */
+export function checkAddedTokens({ tokenizer, config }: TokenizerFiles, id: string): void {
+  const isToken = (token: unknown): boolean => isRecord(token) && typeof token['content'] === 'string';
+  const { added_tokens: own } = tokenizer as { readonly added_tokens?: unknown };
+  if (own != null && !(Array.isArray(own) && own.every(isToken)))
+    throw new TokenizerError(`the tokenizer.json of ${id} has added_tokens that are no tokens`);
+  const { added_tokens_decoder: others } = (config ?? {}) as { readonly added_tokens_decoder?: unknown };
+  if (others != null && !(isRecord(others) && Object.values(others).every(isToken)))
+    throw new TokenizerError(`the tokenizer_config.json of ${id} has added_tokens_decoder that are no tokens`);
+}
+
 /**
  * Every added token of tokenizer.json, and of tokenizer_config.json those that the former lacks: `transformers` adds them on load, and some
  * models keep their turn markers only there.

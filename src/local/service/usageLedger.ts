@@ -103,11 +103,19 @@ function* storageBuckets({ fromMs, toMs, sizeBytes, ...attribution }: StoragePer
   }
 }
 
+/** What can be read of the file: nobody pays by it, so a damaged one must not keep the service from starting. */
 async function readBuckets(path: string): Promise<UsageBucket[]> {
   try {
-    return (JSON.parse(await readFile(path, 'utf8')) as { buckets: UsageBucket[] }).buckets;
+    const { buckets } = JSON.parse(await readFile(path, 'utf8')) as { readonly buckets: readonly unknown[] };
+    return buckets.filter(isBucket);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || error instanceof SyntaxError || error instanceof TypeError) return [];
     throw error;
   }
+}
+
+function isBucket(value: unknown): value is UsageBucket {
+  const { startMs, amount, kind } = (value ?? {}) as Partial<UsageBucket>;
+  return Number.isFinite(startMs) && Number.isFinite(amount) && typeof kind?.type === 'string';
 }

@@ -73,7 +73,7 @@ export async function perform(program: Program, options: ChaosOptions): Promise<
   const settings: LocalTinkerOptions = {
     apiKey: 'tml-chaos',
     data: join(folder, 'data'),
-    pollHoldMs: 200,
+    pollHoldMs: 1500,
     onRequest: ({ endpoint }) => {
       if (endpoint !== 'optim_step' || ++steps < (restarts[0] ?? Infinity)) return;
       restarts.shift();
@@ -112,7 +112,7 @@ export async function perform(program: Program, options: ChaosOptions): Promise<
     for (let tries = 1; ; tries++) {
       const service = new ServiceClient({
         ...{ baseUrl: proxy.url, apiKey: 'tml-chaos', telemetry: false, logLevel: 'silent', scheduler },
-        ...{ timeoutMs: 1000, pollTimeoutMs: 1000 },
+        ...{ timeoutMs: 3000, pollTimeoutMs: 3000 },
       });
       try {
         await lastValueFrom(program(service, join(folder, 'run'), kept), { defaultValue: undefined });

@@ -1,22 +1,26 @@
 import type { SchedulerAction, SchedulerLike } from 'rxjs';
 import { seededRandom } from '../../../src/local/dials/random.js';
 
-const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 
 /**
- * A scheduler whose clock is set now and then, by up to three hours to and fro, as a machine's is that sleeps or is told the time. Its
+ * A scheduler whose clock is set twice a minute or so, by up to three hours to and fro, as a machine's is that sleeps or is told the time. Its
  * timers are right all the same.
  */
 export function jumpy(inner: SchedulerLike, seed: number, onJump: () => void): SchedulerLike {
   const random = seededRandom(seed);
   let offsetMs = 0;
+  let nextMs = inner.now() + random() * MINUTE_MS;
   return {
     now: () => {
-      if (random() < 0.005) {
+      const nowMs = inner.now();
+      if (nowMs > nextMs) {
+        nextMs = nowMs + random() * MINUTE_MS;
         offsetMs += (random() * 2 - 1) * 3 * HOUR_MS;
         onJump();
       }
-      return inner.now() + offsetMs;
+      return nowMs + offsetMs;
     },
     schedule: <T>(work: (this: SchedulerAction<T>, state?: T) => void, delayMs = 0, state?: T) =>
       inner.schedule(work, delayMs, state),

@@ -189,6 +189,11 @@ describe('files that make no tokenizer', () => {
     expect(() => new HuggingFaceTokenizer('x', broken)).toThrow(TokenizerError);
   });
 
+  it('were a TypeError where an added token was null', () => {
+    const files = { tokenizer: { model: { type: 'BPE', vocab: {}, merges: [] }, added_tokens: [null] } };
+    expect(() => new HuggingFaceTokenizer('x', files as never)).toThrow(TokenizerError);
+  });
+
   it('may be given as one tokenizer.json, with what lies beside it', async () => {
     const tokenizer = await tokenizerFromFolder(join(RECORDED, 'byte-level', 'tokenizer.json'), 'one');
     expect(tokenizer.id).toBe('one');

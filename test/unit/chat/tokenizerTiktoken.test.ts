@@ -71,4 +71,14 @@ describe('a rank file', () => {
     const wrong = new TokenizerError('tiktoken.model: line 2 is not a base64 token and its rank');
     await expect(kimiTokenizer('x', { ranks: 'YQ== 0\nversion https://git-lfs', config: {} })).rejects.toThrow(wrong);
   });
+
+  it('without a rank for some byte ended in a trap of WebAssembly at the first text with it', async () => {
+    const wrong = new TokenizerError('tiktoken.model has no rank for the byte 0: it is damaged, or no rank file');
+    await expect(kimiTokenizer('x', { ranks: 'YQ== 0\nYg== 1\n', config: {} })).rejects.toThrow(wrong);
+  });
+
+  it('with a rank of four thousand million was walked through for minutes', async () => {
+    const wrong = new TokenizerError('tiktoken.model: line 2 has the rank 4294967290');
+    await expect(kimiTokenizer('x', { ranks: 'YQ== 0\nYg== 4294967290\n', config: {} })).rejects.toThrow(wrong);
+  });
 });

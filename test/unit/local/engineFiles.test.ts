@@ -6,6 +6,7 @@ import {
   encodeSafetensors,
   encodeState,
   encodeText,
+  EngineUserError,
   exportPeft,
   SPECIAL,
 } from '../../../src/local/engine/index.js';
@@ -16,6 +17,14 @@ const TENSORS = {
   b: { shape: [], data: Float32Array.of(7) },
   empty: { shape: [0, 4], data: new Float32Array(0) },
 };
+
+/** A file of eight bytes of content behind any header. */
+function withHeader(header: unknown): Uint8Array {
+  const text = Buffer.from(JSON.stringify(header));
+  const size = Buffer.alloc(8);
+  size.writeUInt32LE(text.length);
+  return Buffer.concat([size, text, Buffer.alloc(8)]);
+}
 
 describe('safetensors', () => {
   it('gives float32 back bit for bit, with metadata', () => {
@@ -66,6 +75,32 @@ describe('a saved state', () => {
   it('is not confused with other files', () => {
     expect(() => decodeState(encodeSafetensors(TENSORS))).toThrow('not a training state');
     expect(() => decodeState(encodeState(state).subarray(0, 100))).toThrow('cannot be read');
+  });
+
+  it('with a header that lies was a TypeError or a SyntaxError, and is a user error', () => {
+    const metadata = { format: 'tinker-rx-state', base_model: 'b', lora: '{"rank":2}', step: '1' };
+    const place = { dtype: 'F32', shape: [2], data_offsets: [0, 8] };
+    expect(decodeState(withHeader({ __metadata__: metadata, a: place }))).toMatchObject({ step: 1, lora: { rank: 2 } });
+    for (const header of [
+      ...[null, [], { __metadata__: null }, { __metadata__: metadata, a: null }],
+      ...[{ __metadata__: { ...metadata, lora: '' } }, { __metadata__: { ...metadata, lora: [] } }],
+      ...[{ __metadata__: { ...metadata, step: 'x' } }, { __metadata__: { ...metadata, lora: 'null' } }],
+      ...[
+        { ...place, shape: '2' },
+        { ...place, shape: [-2] },
+        { ...place, data_offsets: 8 },
+      ].map((a) => ({
+        __metadata__: metadata,
+        a,
+      })),
+    ]) {
+      expect(() => decodeState(withHeader(header)), JSON.stringify(header)).toThrow(EngineUserError);
+    }
+  });
+
+  it('that claims the same bytes for many tensors took memory for each of them', () => {
+    const place = { dtype: 'F32', shape: [2], data_offsets: [0, 8] };
+    expect(() => decodeSafetensors(withHeader({ a: place, b: place }))).toThrow('b overlaps another tensor');
   });
 
   it('is exported in the PEFT layout', () => {

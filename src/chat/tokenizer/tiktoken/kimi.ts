@@ -1,4 +1,4 @@
-import { rankedTokens, readRankFile } from './rankFile.js';
+import { checkBytes, rankedTokens, readRankFile } from './rankFile.js';
 import { loadEngine } from './tiktokenEngine.js';
 import { TiktokenTokenizer } from './TiktokenTokenizer.js';
 import { chatTemplateOf, tokenName, type TokenizerConfigJson } from '../tokenizerFiles.js';
@@ -45,6 +45,7 @@ export interface KimiFiles {
 export async function kimiTokenizer(id: string, files: KimiFiles): Promise<TiktokenTokenizer> {
   const { config } = files;
   const ranks = readRankFile(files.ranks, 'tiktoken.model');
+  checkBytes(ranks, 'tiktoken.model');
   const first = rankedTokens(ranks).length;
   const specials = new Map<string, number>();
   for (let index = 0; index < SPECIALS; index++) {

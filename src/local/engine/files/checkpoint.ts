@@ -27,8 +27,14 @@ export function encodeState(state: ModelState): Uint8Array<ArrayBuffer> {
 /** Reads a state back. A file that is damaged or something else is a user error that says so. */
 export function decodeState(file: Uint8Array): ModelState {
   const { tensors, metadata } = read(file);
-  const { base_model: baseModel, lora, step } = metadata;
-  if (metadata['format'] !== FORMAT || baseModel === undefined || lora === undefined) {
+  const { base_model: baseModel, step } = metadata;
+  const lora = parseLora(metadata['lora']);
+  if (
+    metadata['format'] !== FORMAT ||
+    baseModel === undefined ||
+    lora === undefined ||
+    !/^\d{1,15}$/.test(step ?? '')
+  ) {
     throw new EngineUserError('this safetensors file is not a training state');
   }
   const parts: Record<'weights' | 'm' | 'v', Record<string, NamedTensor>> = { weights: {}, m: {}, v: {} };
@@ -38,8 +44,21 @@ export function decodeState(file: Uint8Array): ModelState {
     else parts.weights[name] = tensor;
   }
   const { weights, m, v } = parts;
-  const state = { baseModel, lora: JSON.parse(lora) as ResolvedLora, step: Number(step), weights };
+  const state = { baseModel, lora, step: Number(step), weights };
   return Object.keys(m).length > 0 ? { ...state, optimizer: { m, v } } : state;
+}
+
+function parseLora(text: string | undefined): ResolvedLora | undefined {
+  try {
+    const lora = JSON.parse(text ?? '') as Partial<ResolvedLora> | null;
+    const fits =
+      Number.isSafeInteger(lora?.rank) &&
+      Number.isSafeInteger(lora?.seed ?? 0) &&
+      [lora?.trainAttn, lora?.trainMlp, lora?.trainUnembed].every((flag = true) => typeof flag === 'boolean');
+    return fits ? (lora as ResolvedLora) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function read(file: Uint8Array): ReturnType<typeof decodeSafetensors> {

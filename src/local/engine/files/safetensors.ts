@@ -57,23 +57,22 @@ export function decodeSafetensors(file: Uint8Array): SafetensorsFile {
   const start = 8 + headerSize;
   const tensors: Record<string, NamedTensor> = {};
   let metadata: Record<string, string> = {};
+  let claimed = 0;
   for (const [name, entry] of Object.entries(header)) {
     if (name === '__metadata__') {
-      metadata = entry as Record<string, string>;
+      metadata = textsOf(entry);
       continue;
     }
-    const {
-      dtype,
-      shape,
-      data_offsets: offsets,
-    } = entry as { dtype: string; shape: number[]; data_offsets: [number, number] };
-    if (dtype !== 'F32' && dtype !== 'BF16') throw new Error(`safetensors: ${name} is ${dtype}, expected F32 or BF16`);
+    const { dtype, shape, from, to } = placeOf(name, entry);
+    if (dtype !== 'F32' && dtype !== 'BF16') throw new Error(`safetensors: ${name} is not F32 or BF16`);
     const size = shape.reduce((a, b) => a * b, 1);
     const width = dtype === 'F32' ? 4 : 2;
-    const [from, to] = offsets;
     if (to - from !== size * width || from < 0 || start + to > file.length) {
       throw new Error(`safetensors: ${name} does not fit its place`);
     }
+    // A short header can claim the same bytes for thousands of tensors.
+    claimed += to - from;
+    if (claimed > file.length - start) throw new Error(`safetensors: ${name} overlaps another tensor`);
     const data = new Float32Array(size);
     const at = start + from;
     if (dtype === 'F32' && LITTLE_ENDIAN) bytesOf(data).set(file.subarray(at, start + to));
@@ -84,12 +83,34 @@ export function decodeSafetensors(file: Uint8Array): SafetensorsFile {
   return { tensors, metadata };
 }
 
-function parseHeader(bytes: Uint8Array): Record<string, unknown> {
+function parseHeader(bytes: Uint8Array): Readonly<Record<string, unknown>> {
+  let header: unknown;
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as Record<string, unknown>;
+    header = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (cause) {
     throw new Error('safetensors: header is not JSON', { cause });
   }
+  if (!isRecord(header)) throw new Error('safetensors: header is not an object');
+  return header;
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+function textsOf(entry: unknown): Record<string, string> {
+  if (!isRecord(entry) || !Object.values(entry).every((value) => typeof value === 'string'))
+    throw new Error('safetensors: metadata are not texts');
+  return entry as Record<string, string>;
+}
+
+function placeOf(name: string, entry: unknown): { dtype: unknown; shape: number[]; from: number; to: number } {
+  const { dtype, shape, data_offsets: offsets } = isRecord(entry) ? entry : {};
+  if (!Array.isArray(shape) || !shape.every(isCount)) throw new Error(`safetensors: ${name} has no shape`);
+  const [from, to] = Array.isArray(offsets) ? (offsets as readonly unknown[]) : [];
+  if (!isCount(from) || !isCount(to)) throw new Error(`safetensors: ${name} has no place`);
+  return { dtype, shape, from, to };
 }
 
 /** The order of the file's bytes; nearly every machine has it too, and floats are then copied as they lie. */
