@@ -99,7 +99,7 @@ function objectsIn(value: unknown, found: unknown[] = []): unknown[] {
 
 it('a JSON answer is read or refused by every codec', async () => {
   const seeds = objectsIn(recorded).filter((value) => JSON.stringify(value).length < 20_000);
-  const codecs = Object.entries(wire).filter((entry): entry is [string, t.Type<unknown>] => entry[1] instanceof t.Type);
+  const codecs = Object.entries(wire).filter((entry): entry is [string, t.Mixed] => entry[1] instanceof t.Type);
   expect(codecs.length).toBeGreaterThan(40);
   const target = {
     name: 'JSON answers',
@@ -107,7 +107,7 @@ it('a JSON answer is read or refused by every codec', async () => {
       const body = JSON.stringify(mutator.json(mutator.pick(seeds)));
       return { codec: mutator.pick(codecs), body: body === undefined ? 'null' : body };
     },
-    read: ({ codec: [name, codec], body }: { codec: [string, t.Type<unknown>]; body: string }): unknown =>
+    read: ({ codec: [name, codec], body }: { codec: [string, t.Mixed]; body: string }): unknown =>
       readJson({ status: 200, headers: { 'content-type': 'application/json' }, body: Buffer.from(body) }, codec, name),
     refuses: (error: unknown) => isTinkerError(error) && isClear(error),
   };
