@@ -127,9 +127,12 @@ interface Alarm {
   readonly ring: () => void;
 }
 
-/** A heap of alarms, the next one on top; those called off stay until they come up. */
+const FEW_ALARMS = 64;
+
+/** A heap of alarms, the next one on top; those called off stay until they come up, or until they are most of it. */
 class Alarms {
-  readonly #heap: Alarm[] = [];
+  #heap: Alarm[] = [];
+  #clearAt = FEW_ALARMS;
 
   /** The next alarm that still matters. */
   get first(): Alarm | undefined {
@@ -138,6 +141,11 @@ class Alarms {
   }
 
   add(alarm: Alarm): void {
+    if (this.#heap.length >= this.#clearAt) {
+      // A sorted list is a heap.
+      this.#heap = this.#heap.filter(({ action }) => !action.closed).sort((a, b) => (isBefore(a, b) ? -1 : 1));
+      this.#clearAt = Math.max(FEW_ALARMS, 2 * this.#heap.length);
+    }
     let at = this.#heap.push(alarm) - 1;
     for (let parent = (at - 1) >> 1; at > 0 && isBefore(alarm, this.#heap[parent]!); parent = (at - 1) >> 1) {
       this.#heap[at] = this.#heap[parent]!;

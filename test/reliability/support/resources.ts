@@ -1,0 +1,34 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+/** Bytes that are in use when what is no longer needed is gone. */
+export function heapBytes(): number {
+  collect();
+  collect();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
+/** What keeps a process busy: sockets, servers, timers, threads, files, by kind; and who listens to the process itself. */
+export function resources(): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const kind of process.getActiveResourcesInfo()) counts[kind] = (counts[kind] ?? 0) + 1;
+  for (const name of process.eventNames()) {
+    const count = process.listenerCount(name);
+    if (count > 0) counts[`listener of ${String(name)}`] = count;
+  }
+  return counts;
+}
+
+/** How many there are now that were not there before. */
+export function leaked(before: Readonly<Record<string, number>>, after: Readonly<Record<string, number>>): string[] {
+  return Object.entries(after)
+    .filter(([kind, count]) => count > (before[kind] ?? 0))
+    .map(([kind, count]) => `${count - (before[kind] ?? 0)} × ${kind}`);
+}
+
+export const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;
