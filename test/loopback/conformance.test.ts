@@ -1,5 +1,5 @@
 /** `tinker-rx doctor --conformance` against the embedded service, and what a client makes of the profile. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -137,6 +137,33 @@ describe('a client with a profile', () => {
     expect(none?.text).toContain('the service has no model else/where; it has: tinker-rx/tiny');
     expect(await service.checkUse({ baseModel: 'tinker-rx/tiny', losses: ['cispo'] })).toStrictEqual([]);
     await service.close();
+    await local.close();
+  }, 60_000);
+
+  it('is what a command has where TINKER_PROFILE names the file', async () => {
+    const local = await LocalTinker.start();
+    const [file, data] = [join(folder, 'lacking.json'), join(folder, 'chats.jsonl')];
+    const lacking = { ...profile, features: { 'loss: cross_entropy': feature('no', '404') } };
+    writeFileSync(file, JSON.stringify(lacking));
+    writeFileSync(
+      data,
+      `${JSON.stringify({
+        messages: [
+          { role: 'user', content: 'a' },
+          { role: 'assistant', content: 'b' },
+        ],
+      })}\n`,
+    );
+    vi.stubEnv('TINKER_BASE_URL', local.url);
+    vi.stubEnv('TINKER_API_KEY', local.apiKey);
+    vi.stubEnv('TINKER_PROFILE', file);
+    const train = ['train', data, '-m', 'tinker-rx/tiny', '--steps', '1', '--log', join(folder, 'run')];
+    const ran = await run(train);
+    expect(ran.code).toBe(1);
+    expect(ran.stderr).toContain('Warning: the service does not have "loss: cross_entropy": 404');
+    vi.stubEnv('TINKER_PROFILE', join(folder, 'none.json'));
+    expect((await run(['model', 'list'])).stderr).toContain('TINKER_PROFILE: ');
+    vi.stubEnv('TINKER_PROFILE', '');
     await local.close();
   }, 60_000);
 

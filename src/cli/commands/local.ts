@@ -11,11 +11,13 @@ export interface LocalOptions {
   readonly key?: string;
   readonly clock: number;
   readonly dialect: 'tinker' | 'skyrl';
+  readonly logprobs: 'raw' | 'scaled';
+  readonly strict?: boolean;
 }
 
 /** Runs the embedded service until it is interrupted. */
 export default async function local(context: Context, options: LocalOptions): Promise<void> {
-  const { port, data, key, clock, dialect } = options;
+  const { port, data, key, clock, dialect, logprobs, strict = false } = options;
   const { LocalTinker } = await import('../../local/index.js');
   // Listened for from before the start: an early Ctrl-C must not leave a temporary folder behind.
   const interrupted = firstValueFrom(context.interrupted$);
@@ -23,6 +25,9 @@ export default async function local(context: Context, options: LocalOptions): Pr
     port,
     clockMs: clock,
     dialect,
+    sampledLogprobs: logprobs,
+    refuseOverflow: strict,
+    refuseUnknownInputs: strict,
     ...(data === undefined ? {} : { data }),
     ...(key === undefined ? {} : { apiKey: key }),
   });

@@ -23,6 +23,12 @@ export function declareWork(program: Command, declaration: Declaration): void {
     .addOption(
       new Option('--dialect <dialect>', 'which server to behave like').choices(['tinker', 'skyrl']).default('tinker'),
     )
+    .addOption(
+      new Option('--logprobs <kind>', 'logprobs of sampled tokens: as the model has them, or scaled by the temperature')
+        .choices(['raw', 'scaled'])
+        .default('raw'),
+    )
+    .option('--strict', 'refuse samples that cannot fit the context, and loss inputs that the loss does not read')
     .action(lazily(declaration, () => import('../commands/local.js')));
 
   program

@@ -113,6 +113,11 @@ export class Prober {
     return this.#spare;
   }
 
+  /** Makes room for the next model, where the server can. */
+  async release({ id }: ProbedModel): Promise<void> {
+    await this.work('unload_model', { model_id: id, type: 'unload_model' }).catch(() => undefined);
+  }
+
   /** Submits work and waits for its result as JSON. @throws Refused when it is not accepted or fails. */
   async work(path: string, json: Json): Promise<Json> {
     const { request_id: id } = await this.ask(path, json);

@@ -46,7 +46,7 @@ export const limitProbes: readonly Probe[] = [
   },
   {
     feature: 'limits: an unknown base model is refused',
-    run: (prober) => refuses(() => prober.create({ base_model: 'doctor/none' })),
+    run: (prober) => refuses(async () => prober.release(await prober.create({ base_model: 'doctor/none' }))),
   },
   {
     feature: 'limits: an unknown key is refused',

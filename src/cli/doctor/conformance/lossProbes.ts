@@ -150,10 +150,14 @@ export const lossProbes: readonly Probe[] = [
     feature: 'optimizer: dimuon',
     run: async (prober) => {
       const model = await prober.create({ optimizer_config: { type: 'dimuon', version: 1 } });
-      await prober.pass([datum()], 'cross_entropy', { model });
-      const params = { type: 'dimuon', learning_rate: 1e-3, grad_clip_norm: 0, beta1: 0.9 };
-      await prober.turn(model, 'optim_step', { optimizer_params: params });
-      return yes('runs; defined in words only, so its step is not compared');
+      try {
+        await prober.pass([datum()], 'cross_entropy', { model });
+        const params = { type: 'dimuon', learning_rate: 1e-3, grad_clip_norm: 0, beta1: 0.9 };
+        await prober.turn(model, 'optim_step', { optimizer_params: params });
+        return yes('runs; defined in words only, so its step is not compared');
+      } finally {
+        await prober.release(model);
+      }
     },
   },
 ];

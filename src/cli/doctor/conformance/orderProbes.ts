@@ -20,7 +20,9 @@ export const orderProbes: readonly Probe[] = [
       if (status >= 300) return no(new Refused(status, json).message);
       await prober.result(json['request_id'] as string);
       await prober.result(id as string);
-      return (await loss()) === before ? differs('by arrival: this client sends one after the other') : yes();
+      const after = await loss();
+      await prober.release(model);
+      return after === before ? differs('by arrival: this client sends one after the other') : yes();
     },
   },
   {
