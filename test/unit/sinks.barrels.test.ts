@@ -19,19 +19,9 @@ function exportsOf(file: URL): string[] {
 }
 
 /** Files of types, or of several small things. */
-const NOT_OPERATORS = [
-  'backpressure.ts',
-  'gate.ts',
-  'schedules.ts',
-  'step.ts',
-  'trainingBatch.ts',
-  'rlEvent.ts',
-  'rlLoss.ts',
-  'rlStep.ts',
-  'rollout.ts',
-];
+const NOT_OPERATORS = ['backpressure.ts', 'gate.ts', 'schedules.ts', 'step.ts', 'trainingBatch.ts'];
 
-describe.each(['operators', 'sources', 'sinks', 'rl'])('the barrel of %s', (name) => {
+describe.each(['operators', 'sources', 'sinks'])('the barrel of %s', (name) => {
   const files = readdirSync(folder(name)).filter((file) => file.endsWith('.ts') && file !== 'index.ts');
 
   it('lists every name of every file, and no other', () => {
@@ -66,5 +56,36 @@ describe.each(['operators', 'sources', 'sinks', 'rl'])('the barrel of %s', (name
       for (const top of from)
         expect(['wire', 'losses', 'client', 'chat', 'operators', 'sources', 'sinks', name], file).toContain(top);
     }
+  });
+});
+
+/** Rooms of rooms hold also what only the room itself uses, so the barrel alone says what is public. */
+describe.each(['rl', 'evals'])('the barrel of %s', (name) => {
+  const barrel = readFileSync(new URL('index.ts', folder(name)), 'utf8');
+  const lists = [...barrel.matchAll(/^export (type )?\{([^}]*)\} from '(\.[^']+)\.js'/gm)].map(
+    ([, type, names, path]) => ({
+      file: new URL(`${path}.ts`, folder(name)),
+      names: names!
+        .split(',')
+        .map((each) => each.trim())
+        .filter((each) => each !== ''),
+      isTypes: type !== undefined,
+    }),
+  );
+
+  it('passes on what its files have', () => {
+    expect(lists.length).toBeGreaterThan(5);
+    for (const { file, names } of lists)
+      expect(exportsOf(file), file.pathname).toEqual(
+        expect.arrayContaining(names.map((each) => each.replace(/^type /, ''))),
+      );
+  });
+
+  it('can be imported, and has what it lists', async () => {
+    const values = lists.flatMap(({ names, isTypes }) =>
+      isTypes ? [] : names.filter((each) => !each.startsWith('type ')),
+    );
+    const imported = (await import(`../../src/${name}/index.ts`)) as Record<string, unknown>;
+    expect(Object.keys(imported).sort()).toStrictEqual([...new Set(values)].sort());
   });
 });
