@@ -57,7 +57,7 @@ const step = (index: number): Step => ({
   ...(index === 3 ? { evaluations: [{ index: 2, metrics: { accuracy: 0.75 }, durationMs: 1 }] } : {}),
 });
 
-it('TensorBoard reads the event files, and wandb uploads the offline run', { timeout: 300_000 }, async () => {
+it('TensorBoard reads the event files, and wandb uploads the offline run', { timeout: 600_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'logs-'));
   const events = join(folder, 'events');
   // Longer than a block of the file.
