@@ -47,6 +47,8 @@ export type TinkerEvent = At &
         readonly silentMs: number;
         readonly reason: string;
       }
+    /** Nothing ran in this process for so long: something blocked the event loop, or the machine slept. */
+    | { readonly type: 'loop-blocked'; readonly sessionId: string; readonly blockedMs: number }
     | { readonly type: 'config-changed'; readonly what: string }
     | { readonly type: 'protocol-chosen'; readonly format: 'protobuf' | 'json'; readonly reason: string }
     | { readonly type: 'deprecation-noted'; readonly level: string; readonly note: string; readonly path: string }

@@ -37,6 +37,15 @@ describe('flags', () => {
 });
 
 describe('sessions', () => {
+  it('that was silent for too long was over without a reason', async () => {
+    const { caller } = await start({ sessionTtlMs: 30 });
+    const session = await caller.createSession();
+    await soon(120);
+    const answer = await caller.send('session_heartbeat', { session_id: session, type: 'session_heartbeat' });
+    expect(answer.status).toBe(410);
+    expect(await answer.text()).toContain('is over: cancelled, no heartbeat for 0.03 s');
+  });
+
   it('ends with the first reason given; later heartbeats and work get 410', async () => {
     const { caller } = await start();
     const session = await caller.createSession();

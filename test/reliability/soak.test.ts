@@ -2,10 +2,12 @@
  * A long time in one process: the heap stays flat, and after `close()` every handle, socket, timer and listener is gone. An hour in
  * virtual time, and some seconds of real time, which `npm run test:soak` makes ten minutes.
  */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { defer, firstValueFrom, from, lastValueFrom, map, mergeMap, NEVER, of, range, take, timer } from 'rxjs';
 import { afterAll, expect, it } from 'vitest';
 import { ModelInput, ServiceClient } from '../../src/index.js';
-import { LocalTinker } from '../../src/local/index.js';
 import { batch, checkpointEvery, sampleFrom, train } from '../../src/operators/index.js';
 import { fromIterable } from '../../src/sources/index.js';
 import { json, refusal, VirtualClock } from '../../src/testing/index.js';
@@ -87,18 +89,33 @@ it('an hour of steps, samples, saves, refusals and silence in virtual time leave
   expect(() => clock.resolve(NEVER)).toThrow(/nothing/);
 });
 
+/** The embedded service in a process of its own: it remembers sessions, runs and checkpoints, as a service must. */
+async function startService(): Promise<{ readonly baseUrl: string; readonly stop: () => Promise<void> }> {
+  const script = fileURLToPath(new URL('support/serviceChild.ts', import.meta.url));
+  const child = spawn(process.execPath, ['--import', 'tsx', script], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  return {
+    baseUrl: line.toString().trim(),
+    stop: async () => {
+      const ended = once(child, 'close');
+      child.stdin.end();
+      await ended;
+    },
+  };
+}
+
 it(
   'real training, sampling, saving, cancelling and reconnecting leave nothing behind',
   { timeout: REAL_MS + 180_000 },
   async () => {
     const before = resources();
-    const local = await LocalTinker.start({ maxUnnamedSamplers: 4, futureTtlMs: 5000 });
+    const { baseUrl, stop } = await startService();
     const endsMs = performance.now() + REAL_MS;
     const heaps: number[] = [];
     const text = (words: string) => ModelInput.fromInts(Array.from(Buffer.from(words)));
     const data = () => [datum(20), datum(12)];
     while (performance.now() < endsMs) {
-      const service = new ServiceClient({ baseUrl: local.url, apiKey: local.apiKey, logLevel: 'silent' });
+      const service = new ServiceClient({ baseUrl, apiKey: 'tml-soak', logLevel: 'silent' });
       const events = service.events$.subscribe();
       const trainer = await service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 4 });
       for (let round = 0; round < 5; round++) {
@@ -126,7 +143,7 @@ it(
       await firstValueFrom(timer(10));
       heaps.push(heapBytes());
     }
-    await local.close();
+    await stop();
     const { first, last } = thirds(heaps);
     report.add('real time: heap of the first third, kB', Math.round(first / 1024));
     report.add('real time: heap of the last third, kB', Math.round(last / 1024));

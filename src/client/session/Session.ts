@@ -49,6 +49,8 @@ export interface SessionOptions {
 const HEARTBEAT_MS = 10_000;
 const HEARTBEAT_TIMEOUT_MS = 10_000;
 const SILENCE_MS = 120_000;
+/** A heartbeat that is late by more was held up by this process itself. */
+const BLOCKED_MS = 5_000;
 const SHORTEST_REFRESH_MS = 10_000;
 const FINISH_TIMEOUT_MS = 15_000;
 const CANCELS_TIMEOUT_MS = 5000;
@@ -168,6 +170,7 @@ export class Session {
     const { connection } = this;
     return defer(() => {
       let lastMs = connection.scheduler.now();
+      let beatMs = connection.timeOfDay.now();
       let reason = 'no answer came';
       const ended = new Subject<void>();
       const beat = (): Observable<unknown> =>
@@ -195,6 +198,10 @@ export class Session {
       // By the clock, and without waiting for the previous one: a heartbeat that hangs would otherwise stop all others.
       return interval(HEARTBEAT_MS, connection.background).pipe(
         tap(() => {
+          // By the clock that goes on while nothing runs.
+          const blockedMs = connection.timeOfDay.now() - beatMs - HEARTBEAT_MS;
+          beatMs += blockedMs + HEARTBEAT_MS;
+          if (blockedMs > BLOCKED_MS) connection.events.emit({ type: 'loop-blocked', sessionId, blockedMs });
           const silentMs = connection.scheduler.now() - lastMs;
           if (silentMs > SILENCE_MS) connection.events.emit({ type: 'heartbeat-missed', sessionId, silentMs, reason });
         }),

@@ -59,6 +59,11 @@ export function describe(
         level: 'warning',
         text: `no heartbeat of session ${event.sessionId} got through lately (${event.reason}); if this continues, the service ends the session`,
       };
+    case 'loop-blocked':
+      return {
+        level: 'warning',
+        text: `nothing ran in this process for ${Math.round(event.blockedMs / 1000)} s: something blocks the event loop, or the machine slept; the service ends a session that is silent for long`,
+      };
     case 'deprecation-noted':
       return { level: event.level === 'error' ? 'error' : 'warning', text: event.note };
     case 'queue-state':

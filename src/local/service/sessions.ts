@@ -95,8 +95,11 @@ export class Sessions {
   use(sessionId: string): SessionRecord {
     this.expire();
     const record = this.get(sessionId);
-    if (record.status.type !== 'active')
-      throw new HttpError(410, `session ${sessionId} is over: ${record.status.type}`);
+    const { status } = record;
+    if (status.type !== 'active') {
+      const detail = 'detail' in status && typeof status.detail === 'string' ? `, ${status.detail}` : '';
+      throw new HttpError(410, `session ${sessionId} is over: ${status.type}${detail}`);
+    }
     this.#lastSeen.set(sessionId, this.#options.steadyNow());
     return record;
   }

@@ -1,4 +1,4 @@
-import { NEVER, filter, map } from 'rxjs';
+import { NEVER, filter, map, type SchedulerLike } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { ServiceClient } from 'tinker-rx';
 import { dropped, fakeTransport, refusal } from 'tinker-rx/testing';
@@ -94,6 +94,26 @@ describe('the heartbeat', () => {
     expect(on.eventsOf('session-finished')).toEqual([
       { type: 'session-finished', sessionId: 'session-1', status: 'ended-by-server', atMs: 20_000 },
     ]);
+  });
+
+  it('says that the event loop was blocked, and nothing where it was not', () => {
+    const on = stage();
+    let blockedMs = 0;
+    const scheduler: SchedulerLike = {
+      now: () => on.clock.now() + blockedMs,
+      schedule: on.clock.schedule.bind(on.clock),
+    };
+    const service = new ServiceClient({ ...on.fake.clientOptions, scheduler });
+    const said: number[] = [];
+    service.events$.subscribe((event) => {
+      if (event.type === 'loop-blocked') said.push(event.blockedMs);
+    });
+    on.clock.resolve(service.createSamplingClient({ baseModel: 'any' }));
+    on.clock.advanceTo(35_000);
+    expect(said).toEqual([]);
+    blockedMs = 70_000;
+    on.clock.advanceTo(65_000);
+    expect(said).toEqual([70_000]);
   });
 
   it('does not beat without a session', () => {

@@ -33,6 +33,19 @@ describe('tables of the guides', () => {
     expect([...classes, ...codes].filter((name) => !told.has(name))).toStrictEqual([]);
   });
 
+  it('docs/errors.md says of every code what it means and what to do', () => {
+    const codes = found('src/wire/tinkerError.ts', /^ {2}\| '(\w+)'/gm).filter((code) => code !== 'status');
+    expect(codes.length).toBeGreaterThan(25);
+    const rows = read('docs/errors.md')
+      .split('\n')
+      .map((line) => line.split(' | '))
+      .filter((cells) => cells.length === 4);
+    const told = codes.filter((code) =>
+      rows.some(([, names, means, action]) => names!.includes(`\`${code}\``) && means !== '' && action!.length > 10),
+    );
+    expect(told).toStrictEqual(codes);
+  });
+
   it('docs/events.md has every report to the service', () => {
     const source = 'src/client/session/telemetryEvents.ts';
     const kinds = found(source, /'((?:SESSION|UNHANDLED)_[A-Z]+)'/g);
