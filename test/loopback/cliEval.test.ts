@@ -164,15 +164,15 @@ describe('eval compare', () => {
   it('shows the worst regressions side by side, and fails where it is asked to', async () => {
     const before = results('before.jsonl', [...Array.from({ length: 40 }, () => right), undefined]);
     const after = results('after.jsonl', [
-      ...Array.from({ length: 40 }, (_, index) => (index < 10 ? wrong : right)),
+      ...Array.from({ length: 40 }, (_, index) => (index < 14 ? wrong : right)),
       right,
     ]);
     const { code, stdout } = await run(['eval', 'compare', before, after, '--fail-if-worse', '--worst', '1']);
     expect(code).toBe(1);
-    expect(stdout).toMatch(/40 compared: 0 improved, 10 regressed, 30 the same/);
+    expect(stdout).toMatch(/40 compared: 0 improved, 14 regressed, 26 the same/);
     expect(stdout).toMatch(/Errored\s+1 without a score/);
-    expect(stdout).toMatch(/Difference\s+−0\.250 \(−0\.4\d\d to −0\.0\d\d\), 99 % confidence/);
-    expect(stdout).toMatch(/McNemar's exact test, p = 0\.00195/);
+    expect(stdout).toMatch(/Difference\s+−0\.350 \(−0\.6\d\d to −0\.0\d\d\), 99\.9 % confidence/);
+    expect(stdout).toMatch(/McNemar's exact test, p = 0\.000122/);
     expect(stdout).toMatch(/Verdict\s+worse/);
     expect(stdout).toMatch(/── e0\nquestion 0\nexpected: yes\nbefore: 1\.00\s+│ after: 0\.00\nyes\s+│ no, and a long/);
     expect(stdout).not.toMatch(/── e1/);
@@ -180,7 +180,7 @@ describe('eval compare', () => {
     const reversed = await run(['eval', 'compare', after, before, '--fail-if-worse', '--format', 'json']);
     expect([reversed.code, JSON.parse(reversed.stdout)]).toEqual([
       0,
-      expect.objectContaining({ verdict: 'better', improved: 10, regressed: 0 }) as unknown,
+      expect.objectContaining({ verdict: 'better', improved: 14, regressed: 0 }) as unknown,
     ]);
   });
 

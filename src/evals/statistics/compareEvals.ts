@@ -3,7 +3,7 @@ import { fairCoinTwoSided, studentTwoSided } from './internal/distributions.js';
 import { differenceInterval, type Interval, meanInterval } from './intervals.js';
 
 export interface CompareOptions {
-  /** How sure the interval and the verdict are: between 0 and 1. Default 0.99: of 200 pairs of equal models one is called worse. */
+  /** How sure the interval and the verdict are: between 0 and 1. Default 0.999: of 2,000 pairs of equal models one is called worse. */
   readonly confidence?: number;
   /** Differences up to this size are the same. Default 1e-9. */
   readonly tolerance?: number;
@@ -53,7 +53,7 @@ export interface EvalComparison {
 export function compareEvals(
   before: Iterable<EvalRecord>,
   after: Iterable<EvalRecord>,
-  { confidence = 0.99, tolerance = 1e-9 }: CompareOptions = {},
+  { confidence = 0.999, tolerance = 1e-9 }: CompareOptions = {},
 ): EvalComparison {
   const old = new Map([...before].map((record) => [record.id, record]));
   const pairs: EvalPair[] = [];

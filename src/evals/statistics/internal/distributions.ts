@@ -42,9 +42,14 @@ export function studentTwoSided(t: number, freedom: number): number {
   return incompleteBeta(freedom / (freedom + t * t), freedom / 2, 0.5);
 }
 
-/** The t that is exceeded, on either side, with the probability 1 − confidence. */
-export const studentCritical = (confidence: number, freedom: number): number =>
-  falling((t) => studentTwoSided(t, freedom), 1 - confidence);
+/** The t that is exceeded, on either side, with the probability 1 − confidence. The last one is kept: several intervals share it. */
+export function studentCritical(confidence: number, freedom: number): number {
+  if (kept?.confidence === confidence && kept.freedom === freedom) return kept.t;
+  const t = falling((at) => studentTwoSided(at, freedom), 1 - confidence);
+  kept = { confidence, freedom, t };
+  return t;
+}
+let kept: { readonly confidence: number; readonly freedom: number; readonly t: number } | undefined;
 
 /** The same of the normal distribution. */
 export const normalCritical = (confidence: number): number => falling(normalTwoSided, 1 - confidence);
@@ -62,7 +67,8 @@ function falling(probability: (at: number) => number, value: number): number {
   let high = 1;
   while (probability(high) > value && high < 1e9) high *= 2;
   let low = high / 2 > 1 ? high / 2 : 0;
-  for (let halving = 0; halving < 80; halving++) {
+  // Until there is no number between the two.
+  for (let halving = 0; halving < 60; halving++) {
     const middle = (low + high) / 2;
     if (probability(middle) > value) low = middle;
     else high = middle;
