@@ -111,6 +111,18 @@ export type TinkerEvent = At &
     /** Too much sampling at once: no new samples go out until the pause is over. */
     | { readonly type: 'dispatch-paused'; readonly pauseMs: number; readonly waiting: number }
     | { readonly type: 'billing-paused'; readonly pausedMs: number; readonly message: string }
+    /** A result has arrived, and with it what is billed by tokens. */
+    | ({
+        readonly type: 'tokens-used';
+        /** Of the prompt of a sample, cached ones included. */
+        readonly prompt: number;
+        /** Of these, the ones that the service had cached. */
+        readonly cached: number;
+        /** Sampled, of all samples together. */
+        readonly sampled: number;
+        /** Of a forward or backward pass. */
+        readonly trained: number;
+      } & WorkKind)
     | {
         readonly type: 'step-end';
         readonly target: string;
@@ -133,6 +145,11 @@ export class EventBus {
     readonly now: () => number,
     readonly timeOfDay: () => number = now,
   ) {}
+
+  /** Whether anybody listens: an event that takes time to make is made only then. */
+  get observed(): boolean {
+    return this.#events.observed;
+  }
 
   /** Takes over the event: it is stamped and emitted as it is, since copying each one is slow. */
   emit(event: WithoutTime<TinkerEvent> & { atMs?: number }): void {

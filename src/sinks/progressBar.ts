@@ -10,7 +10,7 @@ import {
 } from 'rxjs';
 import type { TinkerEvent } from '../client/events.js';
 import type { SourceEvent } from '../sources/RowOptions.js';
-import { barLine, plainLine, type ProgressState } from './internal/progressLine.js';
+import { barLine, plainLine, type ProgressState, short } from './internal/progressLine.js';
 import { waitingFor } from './internal/waitingFor.js';
 
 /** Where a bar is drawn: `process.stderr`, or anything like it. */
@@ -36,6 +36,8 @@ export interface ProgressBarOptions<T> {
   readonly source$?: Observable<SourceEvent>;
   /** The service's `events$`: what it is waiting for, and why, is shown. */
   readonly events$?: Observable<TinkerEvent>;
+  /** What the run costs (`trackCost` of `tinker-rx/evals`): shown. */
+  readonly cost$?: Observable<{ readonly tokens: number; readonly usd: number | undefined }>;
   /** Default `process.stderr`. */
   readonly stream?: ProgressStream;
   /** How often a line is written where the stream is no terminal: > 0. Default 10 000. */
@@ -65,6 +67,7 @@ export function progressBar<T>({
   detail = lossOf,
   source$ = EMPTY,
   events$ = EMPTY,
+  cost$ = EMPTY,
   stream = process.stderr,
   lineEveryMs = 10_000,
   scheduler = asyncScheduler,
@@ -81,6 +84,7 @@ export function progressBar<T>({
       let reading = '';
       let share: number | undefined;
       let waiting: string | undefined;
+      let cost: string | undefined;
       let changed = true;
       let drawn = '';
 
@@ -96,7 +100,7 @@ export function progressBar<T>({
             : share && ((nowMs - startedMs) * (1 - share)) / share;
         const elapsedMs = nowMs - startedMs;
         const told = times.length === 0 ? reading : latest;
-        return { label, unit, done, total, fraction, perSecond, remainingMs, elapsedMs, detail: told, waiting };
+        return { label, unit, done, total, fraction, perSecond, remainingMs, elapsedMs, detail: told, cost, waiting };
       };
       const draw = () => {
         if (!changed) return;
@@ -129,6 +133,20 @@ export function progressBar<T>({
             changed = true;
           },
           // What fails here fails the data too, or does not matter: a line of progress is not where to tell it.
+          error: () => {},
+        }),
+      );
+      ticks.add(
+        cost$.subscribe({
+          next: ({ tokens, usd }) => {
+            cost =
+              tokens === 0
+                ? undefined
+                : usd === undefined
+                  ? `${short(tokens)} tokens`
+                  : `$${usd.toFixed(usd < 10 ? 4 : 2)}`;
+            changed = true;
+          },
           error: () => {},
         }),
       );

@@ -122,14 +122,16 @@ async function run(
   });
   return followRun(context, service, {
     plan,
+    model: baseModel,
     totalSteps,
     resume,
-    steps: (stop$) =>
+    steps: (stop$, counted) =>
       prompts.pipe(
         repeatEpochs(config.steps === undefined ? { epochs: config.epochs } : {}),
         take(totalSteps * batchSize),
         takeUntil(stop$),
         learning,
+        counted(),
         rlLog(folder, {
           config: { ...config, learningRate },
           decode: (tokens) => renderer.tokenizer.decode(tokens),

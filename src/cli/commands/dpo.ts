@@ -110,9 +110,10 @@ async function run(
   const steps = await stepsOf({ config, totalSteps, trainer, renderer, reference, loss, resume, source$ });
   return followRun(context, service, {
     plan,
+    model: config.model ?? (await trainer.getInfo()).modelData.modelName ?? '',
     totalSteps,
     resume,
-    steps: (stop$) => steps(stop$).pipe(metricsLog(folder, { config })),
+    steps: (stop$, counted) => steps(stop$).pipe(counted(), metricsLog(folder, { config })),
     source$,
   });
 }

@@ -8,7 +8,9 @@ import type { Agent } from '../../rl/index.js';
 import { CliError } from '../CliError.js';
 import { withService } from '../clients.js';
 import { INTERRUPTED, note, type Context } from '../context.js';
+import type { SpendingOptions } from '../cost/Spending.js';
 import { EvalTally } from '../eval/EvalTally.js';
+import { evalSpending, type SpendingTold } from '../eval/evalSpending.js';
 import { loadScorers, type ScorerChoice } from '../eval/loadScorers.js';
 import { printSummary } from '../eval/printSummary.js';
 import { loadModule, type TaskRow } from '../grpo/loadReward.js';
@@ -18,7 +20,7 @@ import { openSampler } from '../sample/openSampler.js';
 import { waitFor } from '../terminal/waitFor.js';
 import { countRows } from '../train/countRows.js';
 
-interface EvalCommandOptions extends ScorerChoice {
+interface EvalCommandOptions extends ScorerChoice, SpendingOptions {
   readonly model?: string;
   readonly rollout?: string;
   readonly likelihood?: boolean;
@@ -66,6 +68,8 @@ export default async function evaluateFile(
     return INTERRUPTED;
   }
   printSummary(context, summary, out);
+  if (summary.stopped !== undefined)
+    note(context, `Stopped: ${summary.stopped}. The rest, with a larger budget: ${again}`);
   if (summary.unscored < summary.examples) return 0;
   note(context, `No example has a score. Ask again what failed: ${again} --retry-failures`);
   return 1;
@@ -78,14 +82,16 @@ async function run(
   service: ServiceClient,
   plan: Plan,
   onInterrupt: () => void,
-): Promise<EvalSummary> {
+): Promise<EvalSummary & SpendingTold> {
   const { sampler, renderer } = await openSampler(context, service, plan);
   const all = await rowsOf(plan.tasks);
   const rows = plan.limit === undefined ? all : all.pipe(take(plan.limit));
   const total = await countRows(context, plan.tasks, rows, plan.likelihood === true ? 'conversation' : 'task');
   const { summarize } = await import('../../evals/index.js');
   const tally = new EvalTally(context.now, total);
-  const records = await recordsOf(context, service, plan, { sampler, renderer, rows });
+  const spending = await evalSpending(context, service, plan, await sampler.getBaseModel());
+  const admitted = rows.pipe(spending.within());
+  const records = await recordsOf(context, service, plan, { sampler, renderer, rows: admitted });
   const summed = records.pipe(
     tap((record) => tally.take(record)),
     takeUntil(context.interrupted$.pipe(tap(onInterrupt))),
@@ -93,7 +99,9 @@ async function run(
   );
   // The stream itself listens for Ctrl-C: what is in flight is cancelled, not failed.
   const quiet = { ...context, interrupted$: NEVER };
-  return waitFor(quiet, () => tally.status(), lastValueFrom(summed), service.events$, { patient: true });
+  const status = () => tally.status(spending.text());
+  const summary = await waitFor(quiet, status, lastValueFrom(summed), service.events$, { patient: true });
+  return { ...summary, ...spending.told() };
 }
 
 interface Parts {

@@ -130,18 +130,20 @@ async function run(
   });
   return followRun(context, service, {
     plan,
+    model: baseModel,
     totalSteps,
     resume,
     nothing: [
       'No group had answers of different reward: nothing was trained',
       { details: 'The same command with --calibrate says what there is to learn.' },
     ],
-    steps: (stop$) =>
+    steps: (stop$, counted) =>
       tasks.pipe(
         repeatEpochs(config.steps === undefined ? { epochs: config.epochs } : {}),
         take(totalSteps * groupsPerBatch),
         takeUntil(stop$),
         learning,
+        counted(),
         rlLog(folder, {
           config: { ...config, learningRate },
           decode: (tokens) => renderer.tokenizer.decode(tokens),

@@ -7,6 +7,7 @@ import { withService } from '../clients.js';
 import { note, type Context } from '../context.js';
 import { count } from '../output/format.js';
 import { loadRenderer } from '../loadRenderer.js';
+import { dryRun } from '../train/dryRun.js';
 import { followRun, openTrainer, type Outcome, reportRun, resumeCommand } from '../train/followRun.js';
 import { learningRateFor } from '../train/learningRateFor.js';
 import { countExamples, readValidation } from '../train/readExamples.js';
@@ -24,6 +25,7 @@ interface Validated extends Outcome {
 /** Trains on a file of conversations, with a log that the run can be gone on with from. */
 export default async function train(context: Context, options: TrainCommandOptions, data?: string): Promise<number> {
   const plan = await planRun(options, data, context.now());
+  if (options.dryRun === true) return dryRun(context, plan);
   const { resumeFrom } = await import('../../sources/index.js');
   const resume = plan.resumed ? await firstValueFrom(resumeFrom(plan.folder)) : { steps: 0, batches: 0 };
   let outcome: Validated;
@@ -56,7 +58,8 @@ async function runSteps(
   const validation =
     config.validation === undefined ? [] : await readValidation(context, config, renderer, config.validation);
   const totalSteps = config.steps ?? Math.ceil((examples * config.epochs) / config.batchSize);
-  const learningRate = config.learningRate ?? (await learningRateFor(await baseModelOf(trainer, config)));
+  const model = await baseModelOf(trainer, config);
+  const learningRate = config.learningRate ?? (await learningRateFor(model));
   note(
     context,
     `${count(totalSteps, 'step')}, learning rate ${learningRate}, log in ${folder}${resume.steps > 0 ? `, going on after step ${resume.steps}` : ''}`,
@@ -75,10 +78,12 @@ async function runSteps(
   try {
     const outcome = await followRun(context, service, {
       plan,
+      model,
       totalSteps,
       resume,
-      steps: (stop$) =>
+      steps: (stop$, counted) =>
         steps(stop$).pipe(
+          counted(),
           metricsLog(folder, { config: { ...config, learningRate } }),
           tap((step) => (validated = step.evaluations?.at(-1)?.metrics['validation_loss'] ?? validated)),
         ),

@@ -30,7 +30,8 @@ export class EvalTally {
     }
   }
 
-  status(): Status {
+  /** How far it is, and what it has cost. */
+  status(cost: string | undefined): Status {
     const seconds = Math.max(1, this.#now() - this.#startedMs) / 1000;
     return {
       label: 'evaluating',
@@ -40,6 +41,7 @@ export class EvalTally {
         ...(this.#scored === 0 ? [] : [{ text: `score ${(this.#score / this.#scored).toFixed(3)}`, keep: 4 }]),
         ...(this.#failed === 0 ? [] : [{ text: `${this.#failed} failed` }]),
         ...(this.#tokens === 0 ? [] : [{ text: `${rate(this.#tokens / seconds)} tokens/s`, keep: 1 }]),
+        ...(cost === undefined ? [] : [{ text: cost, keep: 3 }]),
         { text: `${Math.floor(seconds)} s`, keep: 4.5 },
       ],
     };

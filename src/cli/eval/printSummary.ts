@@ -1,5 +1,7 @@
 import type { EvalSummary, Interval } from '../../evals/index.js';
 import type { Context } from '../context.js';
+import { costText } from '../cost/Spending.js';
+import type { SpendingTold } from './evalSpending.js';
 import { count } from '../output/format.js';
 import { printProperties } from '../output/print.js';
 
@@ -12,8 +14,8 @@ export const told = ({ mean, low, high }: Interval): string =>
     : mean.toFixed(3);
 
 /** Says what an evaluation came to. */
-export function printSummary(context: Context, summary: EvalSummary, file: string): void {
-  const { examples, samples, unscored, failures, scores, passAtK, cutOff, corpus } = summary;
+export function printSummary(context: Context, summary: EvalSummary & SpendingTold, file: string): void {
+  const { examples, samples, unscored, failures, scores, passAtK, cutOff, corpus, cost } = summary;
   const failed = failures.rollout + failures.scorer;
   printProperties(
     context,
@@ -37,6 +39,7 @@ export function printSummary(context: Context, summary: EvalSummary, file: strin
         'Tokens',
         `${summary.promptTokens.toLocaleString('en-US')} of prompts, ${summary.sampledTokens.toLocaleString('en-US')} sampled`,
       ],
+      ...(cost === undefined || cost.tokens === 0 ? [] : [['Cost', costText(cost)] as const]),
       ['Results', file],
     ],
     () => ({ ...summary, results: file }),

@@ -13,6 +13,11 @@ export function declareBilling(program: Command, declaration: Declaration): void
     .option('--sessions-csv <path>', "write sessions and their metadata as CSV too ('-' for standard output)")
     .action(lazily(declaration, () => import('../commands/billingUsage.js')));
   billing
+    .command('reconcile')
+    .description('Compare what a run counted with what the service billed for its sessions')
+    .argument('<folder>', 'folder of a run, with its cost.jsonl')
+    .action(lazily(declaration, () => import('../commands/billingReconcile.js')));
+  billing
     .command('checkpoint-storage')
     .description('Show current checkpoint storage and its projected monthly cost')
     .option('--project-id <id>', 'only storage in this project')

@@ -31,6 +31,9 @@ export function declareEvaluation(program: Command, declaration: Declaration): v
     .option('--out <file>', 'result file (default: <tasks>-<time>.eval.jsonl)')
     .option('--resume', 'with --out: ask only what the file lacks')
     .option('--retry-failures', 'with --resume: also ask examples again that failed')
+    .option('--budget-usd <dollars>', 'begin nothing more when the evaluation has cost so much', number(0))
+    .option('--budget-tokens <n>', 'begin nothing more after so many tokens', integer(1))
+    .option('--prices <file>', 'prices of models (default: the dated list of this release)')
     .action(lazily(declaration, () => import('../commands/eval.js')));
   evaluation
     .command('compare')

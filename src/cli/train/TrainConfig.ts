@@ -2,8 +2,10 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import type { TrainOn } from '../../chat/renderers/Renderer.js';
+import type { SpendingOptions } from '../cost/Spending.js';
 import { CliError } from '../CliError.js';
 import { shellWord } from '../output/format.js';
+import { spendingOf } from './runFolder.js';
 
 /** What decides a run; kept as `config.json` in its folder, so that it can be gone on with. */
 export interface TrainConfig {
@@ -31,12 +33,15 @@ export interface TrainConfig {
   readonly validateEvery?: number;
 }
 
-export type TrainCommandOptions = Partial<Omit<TrainConfig, 'data'>> & {
-  readonly log?: string;
-  readonly resume?: string;
-  /** A port, or true for any free one. */
-  readonly dashboard?: number | true;
-};
+export type TrainCommandOptions = Partial<Omit<TrainConfig, 'data'>> &
+  SpendingOptions & {
+    /** Estimate, and send nothing. */
+    readonly dryRun?: boolean;
+    readonly log?: string;
+    readonly resume?: string;
+    /** A port, or true for any free one. */
+    readonly dashboard?: number | true;
+  };
 
 const DEFAULTS = {
   rank: 32,
@@ -62,6 +67,7 @@ export interface TrainPlan {
   readonly folder: string;
   readonly resumed: boolean;
   readonly dashboard: number | true | undefined;
+  readonly spending: SpendingOptions;
 }
 
 /** The run that a command line asks for: a new one, or one to go on with. */
@@ -76,7 +82,7 @@ export async function planRun(
   const { dashboard, validation } = options;
   if (options.resume !== undefined) {
     if (validation !== undefined) throw keeps('validation');
-    return { ...(await resumePlan(options.resume, given, data)), dashboard };
+    return { ...(await resumePlan(options.resume, given, data)), dashboard, spending: spendingOf(options) };
   }
   if (data === undefined) throw usage('No data', 'Give a file of conversations, or --resume <folder>.');
   for (const file of [data, ...(validation === undefined ? [] : [validation])]) {
@@ -95,14 +101,20 @@ export async function planRun(
       details: `Go on with it: tinker-rx train --resume ${shellWord(folder)}\nOr choose another folder with --log.`,
     });
   const held = validation === undefined ? {} : { validation: resolve(validation) };
-  return { config: { ...DEFAULTS, ...given, ...held, data: resolve(data) }, folder, resumed: false, dashboard };
+  return {
+    config: { ...DEFAULTS, ...given, ...held, data: resolve(data) },
+    folder,
+    resumed: false,
+    dashboard,
+    spending: spendingOf(options),
+  };
 }
 
 async function resumePlan(
   folder: string,
   given: Partial<TrainConfig>,
   data: string | undefined,
-): Promise<Omit<TrainPlan, 'dashboard'>> {
+): Promise<Omit<TrainPlan, 'dashboard' | 'spending'>> {
   const fixed = Object.keys(given).filter((key) => !(MAY_CHANGE as readonly string[]).includes(key));
   if (data !== undefined || fixed.length > 0) throw keeps(data === undefined ? fixed.join(', ') : 'data');
   const file = join(folder, 'config.json');

@@ -20,6 +20,22 @@ export async function countExamples(context: Context, config: TrainConfig, rende
   return examples;
 }
 
+/** How many examples a file makes, and how many tokens they have. */
+export async function readExampleTokens(
+  context: Context,
+  config: TrainConfig,
+  renderer: Renderer,
+  file: string,
+): Promise<{ readonly examples: number; readonly tokens: number }> {
+  let [examples, tokens] = [0, 0];
+  const count = ({ modelInput }: Datum) => {
+    examples++;
+    tokens += modelInput.length;
+  };
+  await read(context, config, renderer, file, (datums) => datums.pipe(tap(count)));
+  return { examples, tokens };
+}
+
 /** The held-out examples, all of them: they are kept for the whole run. */
 export async function readValidation(
   context: Context,

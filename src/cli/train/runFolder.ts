@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
+import type { SpendingOptions } from '../cost/Spending.js';
 import { CliError } from '../CliError.js';
+import { withoutUndefined } from '../../client/connection/prepare.js';
 import { resumeCommand } from './followRun.js';
 
 /** What every command that trains keeps of a run. */
@@ -17,9 +19,10 @@ export interface RunPlan<C> {
   readonly folder: string;
   readonly resumed: boolean;
   readonly dashboard: number | true | undefined;
+  readonly spending: SpendingOptions;
 }
 
-export interface RunFolderOptions {
+export interface RunFolderOptions extends SpendingOptions {
   readonly log?: string;
   readonly resume?: string;
   /** A port, or true for any free one. */
@@ -51,7 +54,13 @@ export async function planFolder<C extends RunConfig>(
     if (data !== undefined || fixed.length > 0)
       throw usage(`A resumed run keeps its ${data === undefined ? fixed.join(', ') : 'data'}`, 'Leave it out.');
     const saved = await readConfig<C>(join(options.resume, 'config.json'), command);
-    return { config: { ...saved, ...given }, folder: options.resume, resumed: true, dashboard };
+    return {
+      config: { ...saved, ...given },
+      folder: options.resume,
+      resumed: true,
+      dashboard,
+      spending: spendingOf(options),
+    };
   }
   if (data === undefined) throw usage('No data', 'Give a file, or --resume <folder>.');
   if (!existsSync(data)) throw new CliError(`${data}: no such file`);
@@ -66,7 +75,13 @@ export async function planFolder<C extends RunConfig>(
     throw new CliError(`${folder} holds a run already`, {
       details: `Go on with it: ${resumeCommand(command, folder)}\nOr choose another folder with --log.`,
     });
-  return { config: { ...defaults, ...given, data: resolve(data) } as C, folder, resumed: false, dashboard };
+  return {
+    config: { ...defaults, ...given, data: resolve(data) } as C,
+    folder,
+    resumed: false,
+    dashboard,
+    spending: spendingOf(options),
+  };
 }
 
 async function readConfig<C extends RunConfig>(file: string, command: string): Promise<C> {
@@ -85,3 +100,7 @@ async function readConfig<C extends RunConfig>(file: string, command: string): P
 }
 
 const usage = (message: string, details: string): CliError => new CliError(message, { details, exitCode: 2 });
+
+/** What a command line says about money. */
+export const spendingOf = ({ budgetUsd, budgetTokens, prices }: SpendingOptions): SpendingOptions =>
+  withoutUndefined({ budgetUsd, budgetTokens, prices });

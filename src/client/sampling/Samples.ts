@@ -12,6 +12,7 @@
  *  9. sampleChecks              completes the result, and checks that the service honoured the options
  */
 import { concatMap, map, type Observable } from 'rxjs';
+import { countTokens } from '../../wire/countTokens.js';
 import { estimatePromptBytes } from '../../wire/estimateBytes.js';
 import { decodeSampleResponse } from '../../wire/proto/sampleResponse.js';
 import {
@@ -101,10 +102,21 @@ export class Samples {
 
   #finished(response: SampleResponse, options: SampleOptions): SampleResponse {
     this.#progress?.made();
+    this.#tellTokens(response, options);
     for (const option of ignoredOptions(response, options)) {
       this.#session.connection.events.emit({ type: 'option-ignored', target: this.samplingSessionId, option });
     }
     return checkHonoured(padPromptLogprobs(response, options.prompt), options);
+  }
+
+  #tellTokens({ sequences, promptCacheHitTokens }: SampleResponse, { prompt }: SampleOptions): void {
+    const { events } = this.#session.connection;
+    if (!events.observed) return;
+    events.emit({
+      ...{ type: 'tokens-used', requestType: 'Sample', target: this.samplingSessionId },
+      ...{ prompt: countTokens(prompt), cached: promptCacheHitTokens, trained: 0 },
+      sampled: sequences.reduce((sum, { tokens }) => sum + tokens.length, 0),
+    });
   }
 
   /** One submission and its result. A submission refused for its pace goes out again under the same number. */

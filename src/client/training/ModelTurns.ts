@@ -15,6 +15,7 @@
 import { concatMap, forkJoin, map, tap, type Observable } from 'rxjs';
 import { evaluateLoss } from '../../losses/evaluateLoss.js';
 import type { TracedLoss } from '../../losses/TracedLoss.js';
+import { countTokens } from '../../wire/countTokens.js';
 import type { PreparedDatum } from '../../wire/datum.js';
 import { decodeForwardBackwardOutput } from '../../wire/proto/forwardBackwardOutput.js';
 import type { Json } from '../../wire/record.js';
@@ -142,7 +143,7 @@ export class ModelTurns {
   }
 
   #onePass(turn: Turn, pass: Pass): Observable<ForwardBackwardOutput> {
-    return this.#sendPass(turn, pass).pipe(tap(turn.release), concatMap(this.#results));
+    return this.#sendPass(turn, pass).pipe(tap(turn.release), concatMap(this.#resultsOf(pass)));
   }
 
   #twoPasses(
@@ -152,7 +153,7 @@ export class ModelTurns {
     loss: CustomLossFn,
   ): Observable<ForwardBackwardOutput> {
     return this.#sendPass(turn, forward).pipe(
-      concatMap(this.#results),
+      concatMap(this.#resultsOf(forward)),
       concatMap((output) => {
         const result = runCustomLoss(loss, data, output);
         const backward: Pass = { ...forward, forwardOnly: false, data: backwardData(data, output, result) };
@@ -166,8 +167,23 @@ export class ModelTurns {
     return commit(submit(pass.forwardOnly ? 'Forward' : 'ForwardBackward', make, progress), this.#abandoned);
   }
 
-  readonly #results = (accepted: readonly Accepted[]): Observable<ForwardBackwardOutput> =>
-    forkJoin(accepted.map((one) => awaitResult(this.#session, one, FORWARD_BACKWARD))).pipe(map(combineOutputs));
+  #resultsOf(pass: Pass): (accepted: readonly Accepted[]) => Observable<ForwardBackwardOutput> {
+    return (accepted) =>
+      forkJoin(accepted.map((one) => awaitResult(this.#session, one, FORWARD_BACKWARD))).pipe(
+        tap(() => this.#tellTokens(pass)),
+        map(combineOutputs),
+      );
+  }
+
+  #tellTokens({ forwardOnly, data }: Pass): void {
+    const { events } = this.#session.connection;
+    if (!events.observed) return;
+    events.emit({
+      ...{ type: 'tokens-used', requestType: forwardOnly ? 'Forward' : 'ForwardBackward', target: this.modelId },
+      ...{ prompt: 0, cached: 0, sampled: 0 },
+      trained: data.reduce((sum, { modelInput }) => sum + countTokens(modelInput), 0),
+    });
+  }
 
   /** Emits that work still runs which was accepted after its caller had gone. */
   readonly #abandoned = (accepted: readonly Accepted[]): void => {

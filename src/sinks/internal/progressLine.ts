@@ -13,6 +13,8 @@ export interface ProgressState {
   readonly elapsedMs: number;
   /** What the latest value has to say, a loss for example. */
   readonly detail: string;
+  /** What it has cost so far. */
+  readonly cost?: string | undefined;
   /** What the service is waiting for. */
   readonly waiting: string | undefined;
 }
@@ -72,13 +74,14 @@ function bar(fraction: number, cells: number): string {
 export const percent = (fraction: number): Fact => ({ text: `${Math.floor(fraction * 100)} %`, keep: 4 });
 
 function facts(state: ProgressState): Fact[] {
-  const { unit, done, total, fraction, perSecond, remainingMs, elapsedMs, detail, waiting } = state;
+  const { unit, done, total, fraction, perSecond, remainingMs, elapsedMs, detail, cost, waiting } = state;
   return [
     ...(fraction === undefined ? [] : [percent(fraction)]),
     { text: `${done}${total === undefined ? '' : `/${total}`} ${unit}${(total ?? done) === 1 ? '' : 's'}` },
     ...(perSecond === undefined ? [] : [{ text: `${rate(perSecond)} ${unit}s/s`, keep: 1 }]),
     { text: remainingMs === undefined ? `${clock(elapsedMs)} so far` : `${clock(remainingMs)} left`, keep: 3 },
     ...(detail === '' ? [] : [{ text: detail }]),
+    ...(cost === undefined ? [] : [{ text: cost, keep: 3.5 }]),
     ...(waiting === undefined ? [] : [{ text: waiting }]),
   ];
 }
@@ -87,6 +90,12 @@ function facts(state: ProgressState): Fact[] {
 export function rate(perSecond: number): string {
   if (perSecond >= 100) return perSecond.toFixed(0);
   return perSecond >= 1 ? perSecond.toFixed(1) : perSecond.toPrecision(2);
+}
+
+/** 12,345 as `12.3k`, 1,234,567 as `1.2M`. */
+export function short(count: number): string {
+  if (count < 10_000) return count.toLocaleString('en-US');
+  return count < 1e6 ? `${(count / 1e3).toFixed(1)}k` : `${(count / 1e6).toFixed(1)}M`;
 }
 
 /** 5 s as 0:05, 75 minutes as 1:15:00. */

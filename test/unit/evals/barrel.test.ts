@@ -20,7 +20,7 @@ it('lists every name of every file outside of internal, and no other', () => {
 });
 
 it('has something of its own name in each file', () => {
-  const OF_TYPES = ['record', 'scorer', 'intervals'];
+  const OF_TYPES = ['record', 'scorer', 'intervals', 'prices'];
   for (const file of files) {
     const name = file.split('/').at(-1)!.replace('.ts', '');
     if (!OF_TYPES.includes(name)) expect(declared(file)).toContain(name);
