@@ -36,6 +36,8 @@ beforeAll(() => {
 });
 
 describe('examples', () => {
+  const numbers = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, number]) => Number(number));
+
   it('sft: the loss on the answers falls under 0.1 nats a token and the answer is learned', async () => {
     const text = await output('sft');
     const losses = [...text.matchAll(/step \d+: ([\d.]+) nats/g)].map(([, loss]) => Number(loss));
@@ -45,13 +47,19 @@ describe('examples', () => {
     expect(text.match(/^saved tinker:\/\//gm)).toHaveLength(2);
   }, 60_000);
 
+  it('evaluate: the second evaluation is found to be better', async () => {
+    const text = await output('evaluate');
+    const [before, after] = numbers(text, /: ([\d.]+) right/g);
+    expect(before).toBeLessThan(0.4);
+    expect(after).toBeGreaterThan(0.8);
+    expect(text).toMatch(/^\d+ improved, 0 regressed, \d+ the same: better$/m);
+  }, 60_000);
+
   it('rl: the mean reward goes from under 0.2 to over 0.8', async () => {
     const rewards = [...(await output('rl')).matchAll(/mean reward ([\d.]+)/g)].map(([, reward]) => Number(reward));
     expect(rewards[0]).toBeLessThan(0.2);
     expect(rewards.at(-1)).toBeGreaterThan(0.8);
   }, 120_000);
-
-  const numbers = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, number]) => Number(number));
 
   it('rlAsync: the mean reward rises over 0.6, and no answer is older than asked', async () => {
     const text = await output('rlAsync');

@@ -49,8 +49,8 @@ export function declareReinforcement(program: Command, declaration: Declaration)
     .option('--log <folder>', 'folder for metrics, rollouts and checkpoints (default: runs/<tasks>-<time>)')
     .option('--resume <folder>', 'resume the run in this folder (uses its saved options)')
     .option('--dashboard [port]', 'show the run in the browser while it runs', port)
-    .option('--budget-usd <dollars>', 'stop, save and end when the run has cost so much', number(0))
-    .option('--budget-tokens <n>', 'stop, save and end after so many tokens', integer(1))
+    .option('--budget-usd <dollars>', 'stop and save once the run has cost this much', number(0))
+    .option('--budget-tokens <n>', 'stop and save once the run has used this many tokens', integer(1))
     .option('--prices <file>', 'prices of models (default: the dated list of this release)')
     .action(lazily(declaration, () => import('../commands/grpo.js')));
 }

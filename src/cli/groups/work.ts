@@ -70,8 +70,8 @@ export function declareWork(program: Command, declaration: Declaration): void {
     .option('--checkpoint-ttl <seconds>', 'delete checkpoints after this many seconds', integer(3600))
     .option('--ahead <n>', 'steps to submit ahead of results (default: 1)', integer(0))
     .option('--dashboard [port]', 'show the run in the browser while it trains', port)
-    .option('--budget-usd <dollars>', 'stop, save and end when the run has cost so much', number(0))
-    .option('--budget-tokens <n>', 'stop, save and end after so many tokens', integer(1))
+    .option('--budget-usd <dollars>', 'stop and save once the run has cost this much', number(0))
+    .option('--budget-tokens <n>', 'stop and save once the run has used this many tokens', integer(1))
     .option('--prices <file>', 'prices of models (default: the dated list of this release)')
     .option('--dry-run', 'estimate tokens and cost, and send nothing')
     .option('--validation <file>', 'held-out conversations, to show the loss on them beside that of training')
@@ -101,8 +101,8 @@ export function declareWork(program: Command, declaration: Declaration): void {
     .option('--checkpoint-every <steps>', 'save a checkpoint every n steps (default: 20) and at the end', integer(1))
     .option('--ahead <n>', 'steps to submit ahead of results (default: 2)', integer(0))
     .option('--dashboard [port]', 'show the run in the browser', port)
-    .option('--budget-usd <dollars>', 'stop, save and end when the run has cost so much', number(0))
-    .option('--budget-tokens <n>', 'stop, save and end after so many tokens', integer(1))
+    .option('--budget-usd <dollars>', 'stop and save once the run has cost this much', number(0))
+    .option('--budget-tokens <n>', 'stop and save once the run has used this many tokens', integer(1))
     .option('--prices <file>', 'prices of models (default: the dated list of this release)')
     .option('--skip-bad-rows', 'skip invalid rows instead of failing')
     .action(lazily(declaration, () => import('../commands/dpo.js')));
@@ -132,8 +132,8 @@ export function declareWork(program: Command, declaration: Declaration): void {
     .option('--seed <n>', 'seed for samples and LoRA initialization (default: 0)', integer(0))
     .option('--checkpoint-every <steps>', 'save a checkpoint every n steps (default: 20) and at the end', integer(1))
     .option('--dashboard [port]', 'show the run in the browser', port)
-    .option('--budget-usd <dollars>', 'stop, save and end when the run has cost so much', number(0))
-    .option('--budget-tokens <n>', 'stop, save and end after so many tokens', integer(1))
+    .option('--budget-usd <dollars>', 'stop and save once the run has cost this much', number(0))
+    .option('--budget-tokens <n>', 'stop and save once the run has used this many tokens', integer(1))
     .option('--prices <file>', 'prices of models (default: the dated list of this release)')
     .action(lazily(declaration, () => import('../commands/distill.js')));
 

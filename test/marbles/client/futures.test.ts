@@ -112,9 +112,10 @@ describe('a future', () => {
     on.clock.resolve(model.forwardBackward([datum(4)], 'cross_entropy'));
     const work = { requestType: 'ForwardBackward', requestId: 'session-1:train:0:1', target: 'session-1:train:0' };
     const ofWork = on.events.filter((event) => 'requestType' in event && event.requestType === 'ForwardBackward');
-    expect(ofWork.map(({ type }) => type)).toEqual(['request-sent', 'request-finished']);
+    expect(ofWork.map(({ type }) => type)).toEqual(['request-sent', 'request-finished', 'tokens-used']);
     expect(ofWork[0]).toMatchObject({ ...work, seqId: 1, bytes: 64 });
     expect(ofWork[1]).toMatchObject({ ...work, elapsedMs: expect.any(Number) as number });
+    expect(ofWork[2]).toMatchObject({ prompt: 0, cached: 0, sampled: 0, trained: 4 });
   });
 
   it('of a step and of a checkpoint have events of their own', () => {

@@ -15,7 +15,9 @@ function leaves(command: Command, path: readonly string[] = []): [string, Comman
     .filter((child) => !child.name().startsWith('__'))
     .flatMap((child): [string, Command][] => {
       const words = [...path, child.name()];
-      return child.commands.length > 0 ? leaves(child, words) : [[words.join(' '), child]];
+      // A command that takes arguments does something itself, also where it has others below it.
+      const acts = child.commands.length === 0 || child.registeredArguments.length > 0;
+      return [...(acts ? [[words.join(' '), child] as [string, Command]] : []), ...leaves(child, words)];
     });
 }
 const commands = leaves(program);
