@@ -2,6 +2,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EMPTY, type Observable, Subscription } from 'rxjs';
 import type { ServiceClient } from '../../client/index.js';
+import type * as Evals from '../../evals/index.js';
 import type { BudgetSpent, Cost, TokenCounts } from '../../evals/index.js';
 import { note, type Context } from '../context.js';
 
@@ -44,7 +45,7 @@ export class Spending {
     service: ServiceClient,
     { folder, model }: { readonly folder: string; readonly model: string },
     { budgetUsd: usd, budgetTokens: tokens, prices }: SpendingOptions,
-    evals: typeof import('../../evals/index.js'),
+    evals: typeof Evals,
   ) {
     const { events$ } = service;
     this.#service = service;
