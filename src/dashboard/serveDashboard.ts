@@ -3,6 +3,7 @@ import { asyncScheduler, isObservable, type MonoTypeOperatorFunction, type Obser
 import type { TinkerEvent } from '../client/events.js';
 import type { UnderWay } from '../client/session/underWay.js';
 import type { Step } from '../operators/step.js';
+import { evalPages } from './server/evalPages.js';
 import { Feed } from './server/Feed.js';
 import { isLoopback, listen } from './server/listen.js';
 import type { SampleToShow, ShowSamplesOptions } from './server/sampleChanges.js';
@@ -23,6 +24,8 @@ export interface DashboardSource {
   readonly samples?: Observable<SampleToShow>;
   /** Folders that `metricsLog` writes, or folders of such: shown as they are and as they grow. */
   readonly log?: string | readonly string[];
+  /** Result files of evaluations, or folders of such: `/compare` puts two of them side by side. */
+  readonly evals?: string | readonly string[];
 }
 
 export interface DashboardOptions {
@@ -89,12 +92,14 @@ export async function serveDashboard(
   const feed = new Feed({ title, scheduler, boot: randomBytes(6).toString('hex') });
   const shown = new Shown(feed, scheduler, decode);
   const access = { token, allowedHosts, loopback: isLoopback(host) };
-  const server = await listen(feed, { port, host, access }).catch((error: unknown) => {
+  const given: DashboardSource = isObservable(source) ? { events$: source } : source;
+  const { evals = [] } = given;
+  const more = evalPages(typeof evals === 'string' ? [evals] : evals);
+  const server = await listen(feed, { port, host, access, more }).catch((error: unknown) => {
     feed.close();
     throw error;
   });
 
-  const given: DashboardSource = isObservable(source) ? { events$: source } : source;
   const { steps, samples, log = [] } = given;
   for (const client of [given, given.service]) {
     if (client?.events$ !== undefined) shown.subscribeEvents(client.events$);

@@ -192,7 +192,8 @@ export function declareWork(program: Command, declaration: Declaration): void {
   program
     .command('dashboard')
     .description('Show logged runs in the browser, live or afterwards, until Ctrl-C')
-    .requiredOption('--log <folder>', 'folder of a run, or of several runs (may be repeated)', several)
+    .option('--log <folder>', 'folder of a run, or of several runs (may be repeated)', several)
+    .option('--evals <path>', 'result file of eval, or folder of them, to compare (may be repeated)', several)
     .option('--port <port>', 'port to listen on, 0 for any free one', port, 0)
     .option('--host <address>', 'address to listen on (default: this machine only)')
     .action(lazily(declaration, () => import('../commands/dashboard.js')));

@@ -37,6 +37,10 @@ export class Tiles {
     this.#show('Loss', known('loss'));
     this.#show('Reward', reward === undefined ? undefined : number(series?.last(reward)));
     this.#show('Learning rate', known('learningRate'));
+    const usd = series?.last('cost/usd');
+    const tokens = series?.last('cost/tokens');
+    const counted = tokens === undefined ? undefined : `${whole(tokens)} tokens`;
+    this.#show('Cost', usd === undefined ? counted : `$${usd.toFixed(4)}`);
     this.#show('Tokens/s', known('tokensPerSecond'));
     // A log tells of steps and samples; what happens between the client and the service, only the client does.
     const live = events.load !== undefined || Object.keys(events.counts).length > 0;

@@ -8,6 +8,8 @@ export interface ListenOptions {
   readonly port: number;
   readonly host: string;
   readonly access: AccessOptions;
+  /** Answers for further pages; says whether the address was one of theirs. */
+  readonly more?: (url: URL, response: ServerResponse) => boolean;
 }
 
 export interface Listening {
@@ -25,7 +27,7 @@ const PLAIN = {
 };
 
 /** Serves the page and its feed. Rejects with the system's error when the port is taken. */
-export async function listen(feed: Feed, { port, host, access }: ListenOptions): Promise<Listening> {
+export async function listen(feed: Feed, { port, host, access, more }: ListenOptions): Promise<Listening> {
   const page = readPage();
   const refuse = (response: ServerResponse, status: number, why: string) => {
     response.writeHead(status, PLAIN).end(`${why}\n`);
@@ -40,7 +42,7 @@ export async function listen(feed: Feed, { port, host, access }: ListenOptions):
       response.writeHead(200, page.headers).end(request.method === 'HEAD' ? undefined : page.html);
     } else if (url.pathname === '/events' && request.method === 'GET') {
       feed.handle(request, response);
-    } else {
+    } else if (more?.(url, response) !== true) {
       refuse(response, 404, 'not found');
     }
   });

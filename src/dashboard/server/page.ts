@@ -8,16 +8,18 @@ export interface Page {
 }
 
 /** Beside this module in the package; where the sources run as they are, in what was built of them. */
-const PLACES = ['../page.html', '../../../dist/dashboard/page.html'];
+const PLACES = ['../', '../../../dist/dashboard/'];
 
 /**
- * The page, one file with everything in it, and headers that let it run its own script and talk to its own server and
+ * A page, one file with everything in it, and headers that let it run its own script and talk to its own server and
  * nothing else.
  *
  * @throws Error when the package was not built.
  */
-export function readPage(): Page {
-  const path = PLACES.map((place) => fileURLToPath(new URL(place, import.meta.url))).find((each) => existsSync(each));
+export function readPage(name: 'page.html' | 'compare.html' = 'page.html'): Page {
+  const path = PLACES.map((place) => fileURLToPath(new URL(`${place}${name}`, import.meta.url))).find((each) =>
+    existsSync(each),
+  );
   if (path === undefined) throw new Error('the page of the dashboard is not there: run `npm run build` first');
   const html = readFileSync(path, 'utf8');
   const hashes = (tag: 'script' | 'style') =>
