@@ -40,7 +40,7 @@ it(
       ),
       map(({ index, tokens }) => `${index}: ${tokens}`),
     );
-    // The first pass goes out again after a second; the second one waits behind it, and nothing overtakes.
+    // The first pass is sent again after a second. The second pass waits for it, so the order is kept.
     m.expect(steps).toBeObservable('1s (ab|)', { a: '0: 2', b: '1: 3' });
     m.flush();
     expect(fake.requests.flatMap(({ seqId, path }) => (path === 'forward_backward' ? [seqId] : []))).toEqual([1, 1, 3]);
