@@ -1,10 +1,10 @@
 // Answers per second of the gateway beside its sampler alone, on the embedded service, in one run and turn and turn about: the same
 // prompts, seeds and tokens, as many under way at a time. Alone means: render the conversation, sample, parse the answer. The gateway's callers
 // are in the same process, so the cost of making requests is on its side. `node bench/serving.mjs`, after `npm run build`.
+import { fork } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { Pool } from 'undici';
 import { ServiceClient } from '../dist/index.js';
-import { LocalTinker } from '../dist/local/index.js';
 import { serveSampler } from '../dist/serve/index.js';
 
 // What the small model answers in a sentence.
@@ -14,12 +14,13 @@ const QUESTIONS = readFileSync(new URL('../examples/data/questions.jsonl', impor
   .map((line) => JSON.parse(line).messages[0].content);
 const CALLERS = 50;
 const ANSWERS = 400;
-const SLICE = 100;
+const SLICE = 50;
 const MAX_TOKENS = 32;
 
 export async function benchServing() {
-  const local = await LocalTinker.start();
-  const service = new ServiceClient({ baseUrl: local.url, apiKey: local.apiKey, telemetry: false });
+  const local = fork(new URL('./support/localServer.mjs', import.meta.url));
+  const { url, apiKey } = await new Promise((resolve) => local.once('message', resolve));
+  const service = new ServiceClient({ baseUrl: url, apiKey, telemetry: false });
   const sampler = await service.createSamplingClient({ baseModel: 'tinker-rx/tiny' });
   const gateway = await serveSampler(sampler, { maxRequests: CALLERS });
   const pool = new Pool(gateway.url, { connections: CALLERS });
@@ -67,7 +68,7 @@ export async function benchServing() {
     await pool.close();
     await gateway.close();
     await service.close();
-    await local.close();
+    local.disconnect();
   }
 }
 
