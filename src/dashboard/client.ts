@@ -8,8 +8,10 @@ export type {
   Change,
   Columns,
   DashboardEvent,
+  DashboardGroup,
   DashboardMessage,
   DashboardSample,
+  DashboardTry,
   Failure,
   Load,
   Note,
@@ -17,6 +19,7 @@ export type {
   PackedColumn,
   PackedRows,
   PackedSamples,
+  PartKind,
   Pause,
   RunStatus,
   SampleFacts,
@@ -24,5 +27,6 @@ export type {
 } from './state/changes.js';
 export { DashboardState, RunState } from './state/DashboardState.js';
 export { EventState } from './state/EventState.js';
+export { Groups } from './state/Groups.js';
 export { Ring } from './state/Ring.js';
 export { type Row, Series } from './state/Series.js';

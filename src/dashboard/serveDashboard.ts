@@ -22,7 +22,7 @@ export interface DashboardSource {
   readonly steps?: Observable<Step> | Readonly<Record<string, Observable<Step>>>;
   /** Results of sampling. They are subscribed to as well. */
   readonly samples?: Observable<SampleToShow>;
-  /** Folders that `metricsLog` writes, or folders of such: shown as they are and as they grow. */
+  /** Folders that `metricsLog` or `rlLog` writes, or folders of such: shown as they are and as they grow. */
   readonly log?: string | readonly string[];
   /** Result files of evaluations, or folders of such: `/compare` puts two of them side by side. */
   readonly evals?: string | readonly string[];
@@ -52,8 +52,11 @@ export interface Dashboard {
   readonly port: number;
   /** How many pages are connected. */
   readonly clients: number;
-  /** Shows steps on their way: `batches.pipe(train(…), dashboard.showSteps('first'))`. Passes everything on as it is. */
-  showSteps(run?: string): MonoTypeOperatorFunction<Step>;
+  /**
+   * Shows steps on their way: `batches.pipe(train(…), dashboard.showSteps('first'))`, and of steps of reinforcement learning their
+   * rollouts. Passes everything on as it is.
+   */
+  showSteps<T extends Step = Step>(run?: string): MonoTypeOperatorFunction<T>;
   /** Shows results of sampling on their way: `prompts.pipe(sampleFrom(…), dashboard.showSamples({ decode }))`. */
   showSamples<T extends SampleToShow>(options?: ShowSamplesOptions): MonoTypeOperatorFunction<T>;
   /** Ends every connection and stops listening. Safe to repeat. */
@@ -123,7 +126,7 @@ export async function serveDashboard(
     get clients() {
       return feed.clients;
     },
-    showSteps: (run = DEFAULT_RUN) => shown.showSteps(run),
+    showSteps: <T extends Step>(run = DEFAULT_RUN) => shown.showSteps<T>(run),
     showSamples: (options) => shown.showSamples(options),
     close: closeOnce,
     [Symbol.asyncDispose]: closeOnce,

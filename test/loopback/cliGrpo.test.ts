@@ -41,7 +41,8 @@ const args = (...more: string[]): string[] => [
 
 describe('grpo', () => {
   it('raises the reward, logs rollouts, saves, and continues where it stopped', { timeout: 120_000 }, async () => {
-    const first = await run(args('--steps', '6', '--learning-rate', '5e-3', '--checkpoint-every', '3'));
+    const first = await run(args('--steps', '6', '--learning-rate', '5e-3', '--checkpoint-every', '3', '--dashboard'));
+    expect(first.stderr).toMatch(/Dashboard: http:\/\//);
     expect(first.stderr).toMatch(/8 tasks/);
     expect(first.code, first.stderr).toBe(0);
     expect(first.stdout).toMatch(/Sampler\s+tinker:\/\//);
@@ -51,6 +52,12 @@ describe('grpo', () => {
     expect(lines('run/rollouts.jsonl').length).toBeGreaterThanOrEqual(steps.length * 4 * 16);
     const again = await run(['grpo', '--resume', path('run')]);
     expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('finished already') as string]);
+  });
+
+  it('warns of a temperature, which changes what is trained on', { timeout: 60_000 }, async () => {
+    const { code, stderr } = await run(args('--steps', '1', '--temperature', '0.8'));
+    expect(stderr).toMatch(/Warning: sampling at temperature 0.8/);
+    expect(code, stderr).toBe(0);
   });
 
   it('--calibrate says what there is to learn, and trains nothing', { timeout: 60_000 }, async () => {

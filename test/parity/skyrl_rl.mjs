@@ -8,19 +8,27 @@ import { reinforce } from 'tinker-rx/rl';
 import { fromArray } from 'tinker-rx/sources';
 import { check, failures, say, within } from './skyrl/report.mjs';
 
-const STEPS = 20;
+const STEPS = 15;
+const SAMPLING = { maxTokens: 8 };
 const [url] = process.argv.slice(2);
 const local = url === undefined ? await (await import('tinker-rx/local')).LocalTinker.start() : undefined;
 const service = new ServiceClient({ baseUrl: url ?? local.url, apiKey: local?.apiKey ?? 'tml-life' });
 
 const isLetter = (token) => token >= 97 && token <= 122;
 
+const promptOf = (task) => ModelInput.fromInts(Array.from(Buffer.from(task)));
 /** The more of an answer is small letters, the better it is. */
-const agent = async (task, policy) => {
-  const turn = await policy.turn(ModelInput.fromInts(Array.from(Buffer.from(task))), { maxTokens: 8 });
+const rolloutOf = (turn) => {
   const { tokens } = turn.sequence;
   return { turns: [turn], reward: tokens.filter(isLetter).length / Math.max(1, tokens.length) };
 };
+/** A whole group in one request. */
+const agent = Object.assign(async (task, policy) => rolloutOf(await policy.turn(promptOf(task), SAMPLING)), {
+  group: (task, policy, { size }) => {
+    const turns = policy.sample({ prompt: promptOf(task), numSamples: size, samplingParams: SAMPLING });
+    return Array.from({ length: size }, async (_, index) => rolloutOf((await turns)[index]));
+  },
+});
 
 async function learn() {
   const { supportedModels } = await within('capabilities', service.getServerCapabilities());
@@ -30,12 +38,12 @@ async function learn() {
   const steps = await within(
     'reinforce',
     lastValueFrom(
-      fromArray(['the sea', 'a tree', 'one two', 'my cat']).pipe(
+      fromArray(['the sea', 'a tree.', 'one two', 'my cats']).pipe(
         repeatEpochs({ epochs: STEPS }),
         reinforce(trainer, agent, {
-          group: 8,
+          group: 16,
           groupsPerBatch: 4,
-          adam: { learningRate: 1e-2 },
+          adam: { learningRate: 2e-2 },
           onEvent: (event) => events.push(event),
         }),
         tap(({ index, reward, metrics }) =>
@@ -47,7 +55,7 @@ async function learn() {
         toArray(),
       ),
     ),
-    1_000_000,
+    3_000_000,
   );
   const mean = (some) => some.reduce((sum, { reward }) => sum + reward, 0) / some.length;
   const [first, last] = [mean(steps.slice(0, 3)), mean(steps.slice(-3))];

@@ -105,6 +105,13 @@ async function run(
     `${count(totalSteps, 'step')} of ${groupsPerBatch} × ${config.group} rollouts, learning rate ${learningRate}, log in ${folder}` +
       (resume.steps > 0 ? `, resumed after step ${resume.steps}` : ''),
   );
+  if (altersSampling(config)) {
+    note(
+      context,
+      `Warning: sampling at temperature ${config.temperature}: services differ in which log probabilities they return then, ` +
+        `so look at optim/kl_sample_train_v1 of the first step, which should be near 0`,
+    );
+  }
   const { reinforce, rlLog } = await import('../../rl/index.js');
   const { repeatEpochs } = await import('../../operators/index.js');
   const learning = reinforce<TaskRow>(trainer, agent, {
@@ -120,7 +127,7 @@ async function run(
     ...(klPenalty === undefined
       ? {}
       : { klPenalty: { coefficient: klPenalty, reference: await service.createSamplingClient({ baseModel }) } }),
-    ...(config.temperature === undefined || config.temperature === 1 ? {} : { acceptAlteredSampling: true }),
+    ...(altersSampling(config) ? { acceptAlteredSampling: true } : {}),
     onEvent: (event) => {
       if (event.type === 'rl-warning') note(context, `Warning: ${event.message}`);
       if (event.type === 'batch-skipped')
@@ -137,6 +144,7 @@ async function run(
       'No group had answers of different reward: nothing was trained',
       { details: 'The same command with --calibrate says what there is to learn.' },
     ],
+    decode: (tokens) => renderer.tokenizer.decode(tokens),
     steps: (stop$, counted) =>
       tasks.pipe(
         repeatEpochs(config.steps === undefined ? { epochs: config.epochs } : {}),
@@ -175,6 +183,8 @@ async function calibrated(
   );
   return 0;
 }
+
+const altersSampling = ({ temperature = 1 }: GrpoConfig): boolean => temperature !== 1;
 
 const samplingOf = ({ maxTokens, temperature }: GrpoConfig): { maxTokens: number; temperature?: number } => ({
   maxTokens,

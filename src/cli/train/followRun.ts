@@ -48,6 +48,8 @@ export interface FollowOptions {
   readonly steps: (stop$: Observable<void>, counted: Counted) => Observable<Step>;
   /** What is wrong where not one step came of the data. Default: that it holds nothing to train on. */
   readonly nothing?: ConstructorParameters<typeof CliError>;
+  /** Tokens to text, for the dashboard. Default: the numbers. */
+  readonly decode?: (tokens: ArrayLike<number>) => string;
   /** How the data is read, for the progress bar. */
   readonly source$?: Observable<SourceEvent>;
 }
@@ -65,6 +67,7 @@ export async function followRun(
     totalSteps,
     resume,
     steps,
+    decode,
     source$,
     nothing = [`${plan.config.data} holds nothing to train on`],
   }: FollowOptions,
@@ -89,7 +92,8 @@ export async function followRun(
     note(context, `Stopping: ${found.reason}. Steps in flight are finished, and a checkpoint is saved.`);
     stop$.next();
   });
-  const dashboard = plan.dashboard === undefined ? undefined : await openDashboard(context, service, plan.dashboard);
+  const dashboard =
+    plan.dashboard === undefined ? undefined : await openDashboard(context, service, plan.dashboard, decode);
   const shown: MonoTypeOperatorFunction<Step> = dashboard?.showSteps(basename(plan.folder)) ?? identity;
   const bar: MonoTypeOperatorFunction<Step> = progressBar({
     total: totalSteps,
@@ -130,9 +134,20 @@ export async function followRun(
   };
 }
 
-async function openDashboard(context: Context, service: ServiceClient, port: number | true): Promise<Dashboard> {
+async function openDashboard(
+  context: Context,
+  service: ServiceClient,
+  port: number | true,
+  decode: FollowOptions['decode'],
+): Promise<Dashboard> {
   const { serveDashboard } = await import('../../dashboard/index.js');
-  const dashboard = await serveDashboard({ service }, { port: port === true ? 0 : port });
+  const dashboard = await serveDashboard(
+    { service },
+    {
+      port: port === true ? 0 : port,
+      ...(decode === undefined ? {} : { decode }),
+    },
+  );
   note(context, `Dashboard: ${dashboard.url}`);
   return dashboard;
 }

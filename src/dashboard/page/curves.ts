@@ -3,13 +3,13 @@ import { align, type Curve, smooth } from '../state/align.js';
 import type { DashboardState } from '../state/DashboardState.js';
 import { Chart, type ChartOptions, type Line, type Picture } from './Chart.js';
 import { byId, fillSelect, make } from './dom.js';
-import { bytes, mark, number, shortName } from './format.js';
+import { bytes, mark, number, REWARD, shortName } from './format.js';
 import type { Runs } from './runs.js';
 
 /** The loss on held-out data, as `evaluateEvery` gives it: it has a chart of its own, right after that of training. */
 const VALIDATION = 'eval/validation_loss';
 /** Columns that have a curve of their own, or are no curve. */
-const NAMED = ['loss', 'learningRate', 'tokensPerSecond', 'cycles', 'atMs'];
+const NAMED = ['loss', 'learningRate', 'tokensPerSecond', 'cycles', 'atMs', 'policy/age_max'];
 const WINDOWS = [
   ['0', 'all steps'],
   ['100', 'last 100'],
@@ -46,6 +46,7 @@ export class Curves {
     this.#addSteps('Loss', () => 'loss', { atFirst: true, logarithmic: () => this.#logarithmic.checked });
     this.#addSteps('Validation loss', () => VALIDATION, { raw: true, logarithmic: () => this.#logarithmic.checked });
     this.#addSteps('Reward', () => this.#reward.value, { control: this.#reward });
+    this.#addSteps('Age of weights', () => 'policy/age_max', { raw: true });
     this.#addSteps('Evaluation', () => this.#evaluation.value, { control: this.#evaluation, raw: true });
     this.#addSteps('Learning rate', () => 'learningRate', { raw: true });
     this.#addSteps('Tokens per second', () => 'tokensPerSecond');
@@ -81,7 +82,10 @@ export class Curves {
     this.#theme = theme;
     const names = [...new Set([...state.runs.values()].flatMap(({ series }) => series.names))].sort();
     const evaluations = names.filter((name) => name.startsWith('eval/') && name !== VALIDATION);
-    const rewards = names.filter((name) => /reward/i.test(name) && !evaluations.includes(name));
+    // The reward of all trajectories first, then its parts and kinds.
+    const rewards = names
+      .filter((name) => /reward/i.test(name) && !evaluations.includes(name))
+      .sort((a, b) => Number(b === REWARD) - Number(a === REWARD));
     // Sorting keeps the order of those that are alike.
     const others = names
       .filter((name) => ![...NAMED, VALIDATION, ...rewards, ...evaluations].includes(name))
@@ -235,7 +239,8 @@ export class Curves {
 /** What is counted says less than what is measured, and what the service counts for itself least. */
 function interest(name: string): number {
   if (name.startsWith('clock_cycle')) return 0;
-  return ['datums', 'tokens', 'durationMs'].includes(name) ? 1 : 2;
+  if (name === 'optim/kl_sample_train_v1') return 3;
+  return /^(datums|tokens|durationMs|progress\/|env\/)/.test(name) ? 1 : 2;
 }
 
 /** A value for every second: where nothing came, nothing happened, or what was stays. */

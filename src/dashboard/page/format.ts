@@ -1,4 +1,6 @@
 const MINUS = '−';
+/** The column that has the reward of all trajectories. */
+export const REWARD = 'env/all/reward/total';
 
 /** A number in about four digits. */
 export function number(value: number | undefined | null): string {

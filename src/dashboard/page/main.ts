@@ -3,6 +3,7 @@ import { foldDashboard } from '../client/foldDashboard.js';
 import { fromDashboard } from '../client/fromDashboard.js';
 import { Curves } from './curves.js';
 import { byId } from './dom.js';
+import { Rollouts } from './rollouts.js';
 import { Runs } from './runs.js';
 import { Samples } from './samples.js';
 import { renderCheckpoints, renderErrors } from './tables.js';
@@ -33,6 +34,7 @@ const runs = new Runs();
 const curves = new Curves(runs);
 const tiles = new Tiles();
 const waiting = new Waiting();
+const rollouts = new Rollouts();
 const samples = new Samples();
 
 const whole = new Subject<void>();
@@ -58,7 +60,9 @@ const state$ = fromDashboard(location.href, {
   }),
 );
 
-const asked = merge(runs.changes, curves.changes, samples.changes, interval(CLOCK_MS)).pipe(startWith(undefined));
+const asked = merge(runs.changes, curves.changes, rollouts.changes, samples.changes, interval(CLOCK_MS)).pipe(
+  startWith(undefined),
+);
 combineLatest([state$, theme(), asked])
   // While everything there was is coming in, drawing parts of it would only hold it up.
   .pipe(audit(([state]) => (state.whole ? timer(RENDER_MS) : race(whole, timer(LOADING_MS)))))
@@ -69,6 +73,7 @@ combineLatest([state$, theme(), asked])
     tiles.render(state, nowMs);
     curves.render(state, shown);
     waiting.render(state, nowMs);
+    rollouts.render(state);
     samples.render(state);
     renderCheckpoints(state);
     renderErrors(state);

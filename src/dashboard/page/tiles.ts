@@ -1,7 +1,7 @@
 import type { BudgetUse } from '../state/changes.js';
 import type { DashboardState } from '../state/DashboardState.js';
 import { byId, make } from './dom.js';
-import { bytes, number, whole } from './format.js';
+import { bytes, number, REWARD, whole } from './format.js';
 import { meter } from './meter.js';
 
 const SECONDS = 10;
@@ -27,7 +27,9 @@ export class Tiles {
       { atMs: -1 },
     );
     const series = newest.run?.series;
-    const reward = series?.names.find((name) => /reward/i.test(name));
+    // Of all trajectories where there is such a one; others are parts and kinds.
+    const rewards = series?.names.filter((name) => /reward/i.test(name)) ?? [];
+    const reward = rewards.includes(REWARD) ? REWARD : rewards[0];
     this.#show('Step', series?.lastIndex === undefined ? '–' : whole(series.lastIndex));
     // A run of which only the events tell has no loss; before there is a run, all places are shown.
     const known = (name: string) =>

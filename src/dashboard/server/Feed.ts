@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { bufferTime, filter, interval, Subject, Subscription, type SchedulerLike } from 'rxjs';
 import type { Change, DashboardMessage, Load } from '../state/changes.js';
 import { DashboardState, PIECES_KEPT, weightOf } from '../state/DashboardState.js';
+import { weightOfGroup } from '../state/Groups.js';
 import { Ring } from '../state/Ring.js';
 import { packSteps } from './packSteps.js';
 import { cover, redact } from './redact.js';
@@ -20,6 +21,7 @@ interface Journaled {
 }
 
 const JOURNAL = 20_000;
+const CHARACTERS_A_PIECE = 10;
 const FLUSH_MS = 100;
 const KEEP_ALIVE_MS = 15_000;
 /** Those with many rows or samples in them are a message each. */
@@ -37,11 +39,7 @@ export class Feed {
   readonly state = new DashboardState();
   readonly #options: FeedOptions;
   readonly #changes = new Subject<Journaled>();
-  readonly #journal = new Ring<Journaled>(
-    JOURNAL,
-    ({ change }) => (change.kind === 'sample' ? weightOf(change.sample) : change.kind === 'rows' ? change.size : 0),
-    PIECES_KEPT,
-  );
+  readonly #journal = new Ring<Journaled>(JOURNAL, ({ change }) => weightOfChange(change), PIECES_KEPT);
   readonly #clients = new Set<ServerResponse>();
   /** The last change each page had when it came. */
   readonly #skip = new WeakMap<ServerResponse, number>();
@@ -204,13 +202,20 @@ export class Feed {
   }
 }
 
-/** Changes by the message: with rows or samples one is a message already. */
+/** What a change takes of the journal. */
+function weightOfChange(change: Change): number {
+  if (change.kind === 'sample') return weightOf(change.sample);
+  if (change.kind === 'group') return weightOfGroup(change.group) / CHARACTERS_A_PIECE;
+  return change.kind === 'rows' ? change.size : 0;
+}
+
+/** Changes by the message: with rows, samples or a group of rollouts one is a message already. */
 function* inMessages<T>(changes: Iterable<T>, changeOf: (value: T) => Change): Iterable<T[]> {
   let some: T[] = [];
   for (const value of changes) {
     some.push(value);
     const { kind } = changeOf(value);
-    if (kind !== 'rows' && kind !== 'samples' && some.length < CHANGES_A_MESSAGE) continue;
+    if (kind !== 'rows' && kind !== 'samples' && kind !== 'group' && some.length < CHANGES_A_MESSAGE) continue;
     yield some;
     some = [];
   }

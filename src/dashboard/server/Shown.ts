@@ -14,6 +14,9 @@ import type { Step } from '../../operators/step.js';
 import { columnsOfRow } from '../state/columns.js';
 import type { Feed } from './Feed.js';
 import { loadOf } from './loadOf.js';
+import { rolloutRecords } from '../../rl/log/rolloutRecords.js';
+import type { RlStep } from '../../rl/learning/rlStep.js';
+import { groupChanges } from './groupChanges.js';
 import { logChanges } from './logChanges.js';
 import { type SampleToShow, sampleChanges, type ShowSamplesOptions } from './sampleChanges.js';
 import { slimEvent } from './slimEvent.js';
@@ -39,11 +42,12 @@ export class Shown {
     readonly decode: ShowSamplesOptions['decode'],
   ) {}
 
-  showSteps(run: string): MonoTypeOperatorFunction<Step> {
+  showSteps<T extends Step>(run: string): MonoTypeOperatorFunction<T> {
     return (steps) =>
       defer(() => {
         const { feed, scheduler } = this;
         const toChanges = stepChanges(run);
+        const toGroups = groupChanges(run);
         let first = true;
         this.#stepsAreGiven = true;
         feed.push({ kind: 'run', run, status: 'running' });
@@ -54,6 +58,7 @@ export class Shown {
               first = false;
               const timed = { ...step, metrics: this.#withReward(step.metrics), atMs: scheduler.now() };
               for (const change of toChanges([timed])) feed.push(change);
+              if (hasGroups(step)) for (const change of toGroups(rolloutRecords(step, this.#decode))) feed.push(change);
             },
             error: (error: unknown) =>
               feed.push({
@@ -131,6 +136,16 @@ export class Shown {
     this.#running.unsubscribe();
   }
 
+  /** What is only looked at must not end: tokens that cannot be decoded are shown as numbers. */
+  readonly #decode = (tokens: Int32Array): string => {
+    try {
+      if (this.decode !== undefined) return this.decode(tokens);
+    } catch {
+      // As below.
+    }
+    return tokens.join(' ');
+  };
+
   readonly #nextId = (): number => this.#samples++;
 
   #stepOf({ target: run, metrics, atMs }: Extract<TinkerEvent, { readonly type: 'step-end' }>): void {
@@ -179,3 +194,6 @@ export class Shown {
     );
   }
 }
+
+/** Whether it is a step of reinforcement learning, with its rollouts. */
+const hasGroups = (step: Step): step is RlStep => 'groups' in step && Array.isArray(step.groups);

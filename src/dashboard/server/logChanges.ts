@@ -15,6 +15,7 @@ import {
   timer,
 } from 'rxjs';
 import type { Change, DashboardSample } from '../state/changes.js';
+import { groupChanges } from './groupChanges.js';
 import { stepChanges, type TimedStep } from './stepChanges.js';
 import { tailLines } from './tailLines.js';
 
@@ -23,7 +24,8 @@ const LOOK_FOR_RUNS_MS = 3000;
 
 /**
  * The runs in a log folder as changes, now and as they go on: the folder's own `metrics.jsonl`, and that of each folder
- * in it, as `metricsLog` writes them. A `samples.jsonl` beside it is shown too, a {@link DashboardSample} a line.
+ * in it, as `metricsLog` writes them. A `samples.jsonl` beside it is shown too, a {@link DashboardSample} a line, and so is the
+ * `rollouts.jsonl` that `rlLog` writes.
  * Never errors and never completes; a line that is no step is passed over.
  */
 export function logChanges(folder: string, nextId: () => number, scheduler: SchedulerLike): Observable<Change> {
@@ -34,7 +36,11 @@ export function logChanges(folder: string, nextId: () => number, scheduler: Sche
     distinct(),
     mergeMap((run) => {
       const name = run === root ? basename(root) : run.slice(root.length + 1);
-      return merge(stepsIn(run, name, scheduler), samplesIn(run, name, nextId, scheduler));
+      return merge(
+        stepsIn(run, name, scheduler),
+        samplesIn(run, name, nextId, scheduler),
+        groupsIn(run, name, scheduler),
+      );
     }),
   );
 }
@@ -65,6 +71,13 @@ function samplesIn(folder: string, run: string, nextId: () => number, scheduler:
       kind: 'sample',
       sample: { ...sample, length: sample.length ?? sample.pieces.length, run, id: nextId() },
     })),
+  );
+}
+
+function groupsIn(folder: string, run: string, scheduler: SchedulerLike): Observable<Change> {
+  const toChanges = groupChanges(run);
+  return tailLines(join(folder, 'rollouts.jsonl'), LOOK_MS, scheduler).pipe(
+    concatMap(({ lines }) => toChanges(lines.flatMap(parsed<unknown>))),
   );
 }
 

@@ -1,6 +1,7 @@
 import type { Checkpoint } from '../../operators/trainingBatch.js';
-import type { Change, DashboardMessage, DashboardSample, RunStatus } from './changes.js';
+import type { Change, DashboardGroup, DashboardMessage, DashboardSample, RunStatus } from './changes.js';
 import { EventState } from './EventState.js';
+import { Groups } from './Groups.js';
 import { appendRows } from './packRows.js';
 import { unpackSamples, sizeOf } from './packSamples.js';
 import { Ring } from './Ring.js';
@@ -31,11 +32,13 @@ export class RunState {
  * Everything a dashboard shows, folded from changes. Server and page hold the same: what the server sends to a page
  * that comes late is the changes that lead to its own state.
  *
- * Bounded: 200,000 rows a run (thinned beyond), 10,000 samples or a million tokens of them, and the last few hundred of everything else.
+ * Bounded: 200,000 rows a run (thinned beyond), 10,000 samples or a million tokens of them, 5,000 groups of rollouts or 16 million
+ * characters of them, and the last few hundred of everything else.
  */
 export class DashboardState {
   readonly runs = new Map<string, RunState>();
   readonly samples = new Ring<DashboardSample>(10_000, weightOf, PIECES_KEPT);
+  readonly groups = new Groups();
   events = new EventState();
   title = '';
   /** How far the server's clock is ahead of ours. */
@@ -65,6 +68,7 @@ export class DashboardState {
         if (change.fresh === true) {
           run.series.clear();
           run.checkpoints.clear();
+          this.groups.forget(change.run);
         }
         run.status = change.status;
         run.message = change.message;
@@ -92,6 +96,9 @@ export class DashboardState {
       case 'samples':
         for (const sample of unpackSamples(change.samples)) this.samples.push(sample);
         return;
+      case 'group':
+        this.groups.push(change.group);
+        return;
       case 'load':
         this.events.setLoad(change.load);
         return;
@@ -117,7 +124,7 @@ export class DashboardState {
       state: { kind: 'run' as const, run: name, status, ...(message === undefined ? {} : { message }) },
     }));
     const standing: Change = { kind: 'standing', standing: this.events.standing() };
-    return changesTo(runs, this.#blocks.changes(this.samples.toArray()), standing);
+    return changesTo(runs, this.groups.toArray(), this.#blocks.changes(this.samples.toArray()), standing);
   }
 
   /** Packs what a change has made worth packing, so that a page that comes later does not wait for all of it at once. */
@@ -131,6 +138,7 @@ export class DashboardState {
     this.whole = false;
     this.runs.clear();
     this.samples.clear();
+    this.groups.clear();
     this.events = new EventState();
   }
 
@@ -150,7 +158,12 @@ interface StandingRun {
   readonly checkpoints: readonly (Checkpoint & { readonly atMs?: number })[];
 }
 
-function* changesTo(runs: readonly StandingRun[], samples: Iterable<Change>, standing: Change): Iterable<Change> {
+function* changesTo(
+  runs: readonly StandingRun[],
+  groups: readonly DashboardGroup[],
+  samples: Iterable<Change>,
+  standing: Change,
+): Iterable<Change> {
   for (const { run, rows, checkpoints, state } of runs) {
     yield state;
     yield* rows;
@@ -158,6 +171,7 @@ function* changesTo(runs: readonly StandingRun[], samples: Iterable<Change>, sta
       yield { kind: 'checkpoint', run, checkpoint, ...(atMs === undefined ? {} : { atMs }) };
     }
   }
+  for (const group of groups) yield { kind: 'group', group };
   yield* samples;
   // Last: it says that everything is there.
   yield standing;

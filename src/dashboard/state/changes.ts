@@ -19,6 +19,38 @@ export interface DashboardSample {
   readonly length: number;
 }
 
+/** What a part of a trajectory is: read at its start, sampled, sampled and not trained on, or said by a tool or environment. */
+export type PartKind = 'prompt' | 'sampled' | 'masked' | 'tool';
+
+/** One try at a task, as the page shows it. */
+export interface DashboardTry {
+  /** Its place in the group, counted from 0; −1 for what failed the whole group. */
+  readonly index: number;
+  /** Absent of one that failed. */
+  readonly reward?: number;
+  readonly advantage?: number;
+  /** How many optimizer steps the weights held that it was sampled from. */
+  readonly sampledAt?: number;
+  /** What went wrong with one that failed. */
+  readonly error?: string;
+  readonly metrics?: Readonly<Record<string, number>>;
+  /** What was read and said, in order; `length` is in tokens. */
+  readonly parts: readonly { readonly kind: PartKind; readonly text: string; readonly length: number }[];
+}
+
+/** All tries at one task. */
+export interface DashboardGroup {
+  readonly run: string;
+  /** The step that it was trained in, or would have been. */
+  readonly step: number;
+  /** The task's place in the stream of all tasks: a run has one group for it. */
+  readonly order: number;
+  readonly tags: readonly string[];
+  /** Why it was not trained on; absent where it was. */
+  readonly dropped?: string;
+  readonly tries: readonly DashboardTry[];
+}
+
 /** An event of the client, without anything that should stay with the client. */
 export interface DashboardEvent {
   readonly type: string;
@@ -198,6 +230,8 @@ export type Change =
   | { readonly kind: 'sample'; readonly sample: DashboardSample }
   /** Many samples at once, as they are sent to a page that comes late: they are counted in what is standing. */
   | { readonly kind: 'samples'; readonly samples: PackedSamples }
+  /** A group of rollouts; the same task of the same run takes its place. */
+  | { readonly kind: 'group'; readonly group: DashboardGroup }
   | { readonly kind: 'event'; readonly event: DashboardEvent }
   | { readonly kind: 'load'; readonly load: Load }
   | { readonly kind: 'standing'; readonly standing: Standing };
