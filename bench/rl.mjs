@@ -18,7 +18,7 @@ const [{ ModelInput, ServiceClient }, { LocalTinker }, { reinforce }] = await Pr
 const MODEL = 'tinker-rx/tiny';
 const STEPS = 20;
 const RANK = 16;
-const LEARNING_RATE = 4e-3;
+const LEARNING_RATE = 1.5e-3;
 const LETTER = '-'.charCodeAt(0);
 const END = 256;
 const [USER, ASSISTANT] = [258, 259];
@@ -98,16 +98,22 @@ async function streamed(trainer, groups, group) {
     },
   );
   const times = [];
-  const steps = await lastValueFrom(
+  const rewards = [];
+  // A batch that teaches nothing is no step here, but it is one by hand: what is measured is a batch of tasks.
+  const onEvent = (event) => {
+    if (event.type === 'group-finished') rewards[event.order] = mean(event.rewards);
+  };
+  const adam = { learningRate: LEARNING_RATE, eps: 1e-8 };
+  await lastValueFrom(
     from(taskBatches(groups).flat()).pipe(
-      reinforce(trainer, agent, { group, groupsPerBatch: groups, adam: { learningRate: LEARNING_RATE, eps: 1e-8 } }),
-      tap(() => times.push(performance.now() / 1000)),
+      reinforce(trainer, agent, { group, groupsPerBatch: groups, adam, onEvent }),
+      tap((step) => times.push({ at: performance.now() / 1000, batches: Math.max(1, step.groups.length / groups) })),
       toArray(),
     ),
   );
   return {
-    seconds: times.slice(1).map((time, index) => time - times[index]),
-    rewards: steps.map(({ reward }) => reward),
+    seconds: times.slice(1).map(({ at, batches }, index) => (at - times[index].at) / batches),
+    rewards: Array.from({ length: STEPS }, (_, batch) => mean(rewards.slice(batch * groups, (batch + 1) * groups))),
   };
 }
 

@@ -1,5 +1,4 @@
 // Reinforcement learning: groups of answers, a reward for the one right word, advantages within the group.
-import { takeWhile } from 'rxjs';
 import { repeatEpochs } from 'tinker-rx/operators';
 import { reinforce, singleTurn } from 'tinker-rx/rl';
 import { fromJsonl } from 'tinker-rx/sources';
@@ -12,8 +11,7 @@ const reward = ({ text }: { text: string }, { answer }: { answer: string }) => (
 const agent = singleTurn({ renderer: await trainer.getRenderer(), prompt, reward, samplingParams: { maxTokens: 32 } });
 const learning = reinforce(trainer, agent, { group: 16, groupsPerBatch: 16, adam: { learningRate: 3e-3 } });
 const facts = fromJsonl<Parameters<typeof prompt>[0]>(new URL('./data/facts.jsonl', import.meta.url).pathname);
-await facts
-  .pipe(repeatEpochs(), learning)
-  .pipe(takeWhile((step) => step.reward < 0.85, true))
-  .forEach((step) => console.log(`step ${step.index + 1}: mean reward ${step.reward.toFixed(2)}`));
+await facts.pipe(repeatEpochs({ epochs: 7 }), learning).forEach((step) => {
+  console.log(`step ${step.index + 1}: mean reward ${step.reward.toFixed(2)}`);
+});
 await close();

@@ -77,6 +77,18 @@ describe('examples', () => {
     expect(Math.max(...calls)).toBeGreaterThan(calls[0]! + 0.3);
   }, 120_000);
 
+  it('rlJudge: the judge makes answers kinder', async () => {
+    const kind = numbers(await output('rlJudge'), /: (\d+) % are kind/g);
+    expect(kind[0]).toBeLessThanOrEqual(70);
+    expect(kind.at(-1)).toBeGreaterThanOrEqual(85);
+  }, 120_000);
+
+  it('rlProcesses: two processes try tasks, and the mean reward rises over 0.8', async () => {
+    const rewards = numbers(await output('rlProcesses'), /mean reward ([\d.]+)/g);
+    expect(rewards[0]).toBeLessThan(0.3);
+    expect(Math.max(...rewards)).toBeGreaterThan(0.8);
+  }, 120_000);
+
   it('dpo: the loss falls from log 2, and every chosen answer is ahead', async () => {
     const text = await output('dpo');
     const losses = numbers(text, /loss ([\d.]+)/g);
@@ -115,10 +127,12 @@ describe('examples', () => {
     expect((await output('processes')).match(/^What color is .*\? It is .*$/gm)).toHaveLength(3);
   }, 120_000);
 
-  it.each(['sft', 'rl', 'processes', 'dpo', 'distill', 'softTargets', 'customLoss', 'sweep'])(
-    '%s takes at most 40 lines of code',
-    (example) => {
-      expect(codeLines(example)).toBeLessThanOrEqual(40);
-    },
-  );
+  it('rl takes at most 15 lines of code', () => expect(codeLines('rl')).toBeLessThanOrEqual(15));
+
+  it.each([
+    ...['sft', 'rl', 'rlAsync', 'rlTools', 'rlJudge', 'rlProcesses', 'rlWorker', 'processes', 'dpo', 'distill'],
+    ...['softTargets', 'customLoss', 'sweep'],
+  ])('%s takes at most 40 lines of code', (example) => {
+    expect(codeLines(example)).toBeLessThanOrEqual(40);
+  });
 });

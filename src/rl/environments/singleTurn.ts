@@ -19,7 +19,7 @@ export interface SingleTurnOptions<T> {
   readonly renderer: Renderer;
   /** What is asked: the user's words, a conversation, or tokens. */
   readonly prompt: (task: T) => string | readonly Message[] | ModelInput;
-  /** How good an answer is: a number, or a number with metrics; at once or later. Use `rewards` for several with weights. */
+  /** How good an answer is: a number, or a number with metrics; at once or later. Use `weightedRewards` for several. */
   readonly reward: (answer: Answer, task: T) => Graded | ObservableInput<Graded>;
   /** How to sample; the renderer's stop sequences stop unless others are given. */
   readonly samplingParams?: SamplingParams;

@@ -14,15 +14,13 @@ import type { Compare } from './pairwise.js';
 export function comparison<T>(options: JudgeOptions<T>): Compare<T> {
   const { sampler, renderer, criteria, samplingParams = { maxTokens: 1024 }, retries = 2 } = options;
   const { decode = (tokens: Int32Array) => renderer.tokenizer.decode(tokens) } = options;
+  const wanted = (task: T) => (typeof criteria === 'string' ? criteria : criteria(task));
+  const { question = (tries, shared, task) => bothTries(wanted(task), shared, tries) } = options;
   if (!Number.isInteger(retries) || retries < 0)
     throw new RangeError(`retries must be an integer >= 0, got ${retries}`);
   return (first, second, task, { seed }): Observable<number> => {
     const { shared, parts } = splitShared([first, second]);
-    const [a, b] = parts.map(decode) as [string, string];
-    const content =
-      `Below are two tries at the same task. Compare them by this: ${typeof criteria === 'string' ? criteria : criteria(task)}\n\n` +
-      `<task>\n${decode(shared)}\n</task>\n\n<A>\n${a}\n</A>\n\n<B>\n${b}\n</B>\n\n` +
-      'Which one is better? End with one line: A, B or tie.';
+    const content = question(parts.map(decode), decode(shared), task);
     const prompt = renderer.buildGenerationPrompt([{ role: 'user', content }]);
     let attempt = 0;
     return defer(() => {
@@ -34,6 +32,11 @@ export function comparison<T>(options: JudgeOptions<T>): Compare<T> {
     );
   };
 }
+
+const bothTries = (criteria: string, shared: string, [a, b]: readonly string[]): string =>
+  `Below are two tries at the same task. Compare them by this: ${criteria}\n\n` +
+  `<task>\n${shared}\n</task>\n\n<A>\n${a}\n</A>\n\n<B>\n${b}\n</B>\n\n` +
+  'Which one is better? End with one line: A, B or tie.';
 
 const SCORES: Readonly<Record<string, number>> = { a: 1, b: 0, tie: 0.5 };
 

@@ -16,6 +16,11 @@ export interface JudgeOptions<T> {
   readonly decode?: (tokens: Int32Array) => string;
   /** What makes a try good, in words; it may depend on the task. */
   readonly criteria: string | ((task: T) => string);
+  /**
+   * What the judge is asked, in words, given the tries, what they have in common, and the task. It must still end with the scores, or for
+   * {@link comparison} with A, B or tie. Default: everything, the criteria, and how to answer.
+   */
+  readonly question?: (tries: readonly string[], shared: string, task: T) => string;
   /** How the judge samples. Default: at most 1024 tokens. */
   readonly samplingParams?: SamplingParams;
   /** How often a judgement that cannot be read is asked for again, with another seed: an integer ≥ 0. Default 2. */
@@ -34,12 +39,13 @@ export interface JudgeOptions<T> {
 export function judge<T>(options: JudgeOptions<T>): GroupReward<T> {
   const { sampler, renderer, criteria, samplingParams = { maxTokens: 1024 }, retries = 2 } = options;
   const { decode = (tokens: Int32Array) => renderer.tokenizer.decode(tokens) } = options;
+  const wanted = (task: T) => (typeof criteria === 'string' ? criteria : criteria(task));
+  const { question = (tries, shared, task) => allTries(wanted(task), shared, tries) } = options;
   if (!Number.isInteger(retries) || retries < 0)
     throw new RangeError(`retries must be an integer >= 0, got ${retries}`);
   return (trajectories, task): Observable<readonly number[]> => {
     const { shared, parts } = splitShared(trajectories);
-    const wanted = typeof criteria === 'string' ? criteria : criteria(task);
-    const content = question(wanted, decode(shared), parts.map(decode));
+    const content = question(parts.map(decode), decode(shared), task);
     const prompt = renderer.buildGenerationPrompt([{ role: 'user', content }]);
     let attempt = 0;
     return defer(() => {
@@ -54,7 +60,7 @@ export function judge<T>(options: JudgeOptions<T>): GroupReward<T> {
   };
 }
 
-function question(criteria: string, shared: string, parts: readonly string[]): string {
+function allTries(criteria: string, shared: string, parts: readonly string[]): string {
   const tries = parts.map((part, index) => `<try ${index + 1}>\n${part}\n</try ${index + 1}>`).join('\n\n');
   const last = parts.length;
   return (

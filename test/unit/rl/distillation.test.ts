@@ -5,6 +5,7 @@ import type { SampleOptions } from '../../../src/client/SamplingClient.js';
 import {
   comparison,
   type GroupReward,
+  type JudgeOptions,
   pairwise,
   rollouts,
   singleTurn,
@@ -178,7 +179,8 @@ describe('pairwise', () => {
 });
 
 describe('comparison', () => {
-  const said = (...texts: string[]) => {
+  const said = (...texts: string[]) => saidTo(undefined, ...texts);
+  const saidTo = (question: JudgeOptions<string>['question'], ...texts: string[]) => {
     const asked: SampleOptions[] = [];
     const judgeSampler = {
       sample: (options: SampleOptions) => {
@@ -188,7 +190,11 @@ describe('comparison', () => {
         return of({ sequences: [{ stopReason: 'stop' as const, tokens }], promptCacheHitTokens: 0 });
       },
     };
-    return { asked, judge: comparison<string>({ sampler: judgeSampler, renderer, criteria: 'the kinder one' }) };
+    const own = question === undefined ? {} : { question };
+    return {
+      asked,
+      judge: comparison<string>({ sampler: judgeSampler, renderer, criteria: 'the kinder one', ...own }),
+    };
   };
   const trajectory = (text: string) =>
     ({
@@ -213,5 +219,11 @@ describe('comparison', () => {
     for (const part of ['the kinder one', '<A>\naaa\n</A>', '<B>\nbbb\n</B>']) expect(text).toContain(part);
     expect(new Set(asked.map(({ samplingParams }) => samplingParams?.seed)).size).toBe(2);
     await expect(ask(said('hmm').judge)).rejects.toThrow('A, B or tie');
+  });
+
+  it('asks what it is told to ask', async () => {
+    const { judge, asked } = saidTo(([a, b], shared, task) => `${task} ${shared}: ${a} or ${b}?`, 'A');
+    expect(await ask(judge)).toBe(1);
+    expect(tokenizer.decode(asked[0]!.prompt.toInts())).toContain('task Q: aaa or bbb?');
   });
 });
