@@ -1,4 +1,4 @@
-import type { DashboardGroup, DashboardTry } from '../state/changes.js';
+import type { DashboardGroup } from '../state/changes.js';
 
 export type GroupKind = '' | 'teaches' | 'dropped' | 'failed';
 export type GroupOrder = 'newest' | 'best' | 'worst' | 'oldest';
@@ -52,7 +52,7 @@ export function failuresIn(groups: readonly DashboardGroup[]): {
 }[] {
   const found = new Map<string, { count: number; last: DashboardGroup }>();
   for (const group of groups) {
-    for (const { error } of group.tries as readonly DashboardTry[]) {
+    for (const { error } of group.tries) {
       if (error !== undefined) found.set(error, { count: (found.get(error)?.count ?? 0) + 1, last: group });
     }
   }
