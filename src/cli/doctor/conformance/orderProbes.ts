@@ -12,17 +12,23 @@ export const orderProbes: readonly Probe[] = [
       const loss = async () =>
         lossOf(await prober.pass([datum()], 'cross_entropy', { model, forwardOnly: true })) ?? NaN;
       const before = await loss();
+      const begun = prober.now();
+      await prober.turn(await prober.spare(), 'optim_step', { adam_params: { learning_rate: 0 } });
+      const withinMs = Math.max(1000, 5 * (prober.now() - begun));
       const [first, second] = [model.seqId++, model.seqId++];
       const step = { model_id: model.id, seq_id: second, adam_params: { learning_rate: 1e-2 } };
       const { request_id: id } = await prober.ask('optim_step', step);
-      await prober.result(id as string, { withinMs: prober.patienceMs / 10 }).catch(() => undefined);
+      const early = await prober.result(id as string, { withinMs }).then(
+        () => true,
+        (error: unknown) => !(error instanceof Refused && error.status === 408),
+      );
       const { status, json } = await prober.submitPass(model.id, first, [datum()], 'cross_entropy');
       if (status >= 300) return no(new Refused(status, json).message);
       await prober.result(json['request_id'] as string);
-      await prober.result(id as string);
+      if (!early) await prober.result(id as string);
       const after = await loss();
       await prober.release(model);
-      return after === before ? differs('by arrival: this client sends one after the other') : yes();
+      return early || after === before ? differs('by arrival: this client sends one after the other') : yes();
     },
   },
   {
