@@ -28,7 +28,7 @@ import type { TinkerEvent } from './events.js';
 import { Lifecycle } from './session/Lifecycle.js';
 import { logTo } from './session/log.js';
 import { prepare, withoutUndefined } from './connection/prepare.js';
-import { foresee, type ForeseenProblem, type PlannedUse } from './profile.js';
+import { checkPlannedUse, foresee, type ForeseenProblem, type PlannedUse } from './profile.js';
 import { RestClient, type CopyWeightsOptions } from './RestClient.js';
 import type { SamplingClient, SamplingClientOptions } from './SamplingClient.js';
 import { SamplingSessions, checkSource, type SamplerSource } from './sampling/samplingSessions.js';
@@ -139,10 +139,12 @@ export class ServiceClient {
   checkUse(use: PlannedUse, options: CallOptions = {}): TinkerFuture<readonly ForeseenProblem[]> {
     const call: Call = { method: 'GET', path: 'get_server_capabilities', lane: 'rest' };
     const { profile } = this.#connection;
-    const look = (): Observable<readonly ForeseenProblem[]> =>
-      this.#connection
+    const look = (): Observable<readonly ForeseenProblem[]> => {
+      checkPlannedUse(use);
+      return this.#connection
         .call(call, GetServerCapabilitiesResponse)
         .pipe(map((capabilities) => foresee(use, { profile, capabilities })));
+    };
     return this.#lifecycle.start(look, undefined, options);
   }
 

@@ -156,8 +156,10 @@ export class TrainingClient {
       requestType: 'OptimStep',
       path: 'optim_step',
       json: () => {
-        if ('type' in params) refuseAbsent(this.#session.connection.profile, `optimizer: ${params.type}`);
-        return prepare(OptimStepRequest, { ...chosenOptimizer(params), modelId: this.modelId });
+        const chosen = chosenOptimizer(params);
+        if ('optimizerParams' in chosen)
+          refuseAbsent(this.#session.connection.profile, `optimizer: ${chosen.optimizerParams.type}`);
+        return prepare(OptimStepRequest, { ...chosen, modelId: this.modelId });
       },
       format: { json: OptimStepResponse },
       onResult: ({ metrics = {} }, seqId) =>

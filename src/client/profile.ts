@@ -1,4 +1,5 @@
 import { plainLine } from '../wire/plainText.js';
+import { refuseUnknownKeys } from '../wire/record.js';
 import { ValidationError } from '../wire/tinkerError.js';
 import type { LossFnType } from '../wire/training.js';
 import type { GetServerCapabilitiesResponse } from '../wire/session.js';
@@ -35,6 +36,22 @@ export interface PlannedUse {
   readonly features?: readonly string[];
   /** The longest input, in tokens. */
   readonly longestInput?: number;
+}
+
+const PLANNED_USE: ReadonlySet<string> = new Set(
+  Object.keys({
+    baseModel: true,
+    features: true,
+    longestInput: true,
+    losses: true,
+    optimizer: true,
+  } satisfies Record<keyof PlannedUse, true>),
+);
+
+/** @throws ValidationError where a plan is no object, or names what no plan has. */
+export function checkPlannedUse(use: PlannedUse): void {
+  if (typeof use !== 'object' || use === null) throw new ValidationError('a plan must be an object');
+  refuseUnknownKeys(use, PLANNED_USE, 'use');
 }
 
 /** Something that will not work, or not as the protocol says. */

@@ -82,6 +82,10 @@ function argumentsOf(name: string): readonly string[] {
   return known[name] ?? [];
 }
 
+/** Checkpoints name their base model from 0.39 on; the recordings are of 0.36. */
+const withoutNewer = (shape: Shape, older: Shape): Shape =>
+  Object.fromEntries(Object.entries(shape).filter(([path]) => path in older || !path.endsWith('.base_model')));
+
 it('has recordings', () => expect(Object.keys(commands).length).toBeGreaterThan(10));
 
 it.each(Object.entries(commands))('%s', { timeout: 60_000 }, async (name, python) => {
@@ -90,5 +94,5 @@ it.each(Object.entries(commands))('%s', { timeout: 60_000 }, async (name, python
   expect(code, stderr).toBe(0);
   const ours = Object.fromEntries([...shapeOf(JSON.parse(stdout))].map(([path, kinds]) => [path, [...kinds].sort()]));
   // Our download names itself in the metadata of its session, which Python's does not have there.
-  expect(withoutMetadata(ours)).toStrictEqual(withoutMetadata(python));
+  expect(withoutNewer(withoutMetadata(ours), python)).toStrictEqual(withoutMetadata(python));
 });

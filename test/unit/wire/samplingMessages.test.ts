@@ -31,13 +31,17 @@ describe('SamplingParams', () => {
     });
   });
   it.each([
-    [{ stop: 'END' }, 'stop: expected a list of strings or of token ids'],
+    [{ stop: 5 }, 'stop: expected a list of strings or of token ids'],
     [{ top_k: 0 }, 'top_k: expected an integer ≥ 1, or -1 for all tokens'],
     [{ top_p: 0 }, 'top_p: expected a number in (0, 1]'],
     [{ temperature: -0.1 }, 'temperature: expected a finite number ≥ 0'],
     [{ max_tokens: 0 }, 'max_tokens: expected an integer ≥ 1'],
     [{ seed: 0.5 }, 'seed: expected an integer'],
   ])('decode refuses %j', (value, said) => expectRefused(SamplingParams, value, said));
+  it('are read with a bare text as stop, which some clients send, and never written so', () => {
+    expectDecoded(SamplingParams, { stop: 'END' }, { stop: ['END'], temperature: 1, topK: -1, topP: 1 });
+    expect(() => prepare(SamplingParams, { stop: 'END' as never })).toThrow('stop: expected a list of strings');
+  });
   it('of a request are named by their place', () => {
     expectRefused(
       SampleRequest,
