@@ -13,12 +13,15 @@ export {
   type TransportResponse,
 } from './transport/Transport.js';
 export type {
-  AuditLogResponse,
   ApiKeyResponse,
+  AuditLogEntry,
+  AuditLogResponse,
   BillingEventInfo,
+  BillingUsageEvent,
   BillingUsageResponse,
+  CheckpointStorageUsageItem,
   CheckpointStorageUsageResponse,
-} from './wire/admin.js';
+} from './wire/adminTypes.js';
 export type { DmelChunk, EncodedTextChunk, ImageAssetPointerChunk, ImageChunk, ModelInputChunk } from './wire/chunk.js';
 export type { CustomLossGraph, CustomLossInput, CustomLossNode } from './wire/customLoss.js';
 export type { Datum, ProvenanceSpan } from './wire/datum.js';
@@ -40,6 +43,7 @@ export type {
   CheckpointsListResponse,
   Cursor,
   ExternalWeightsUrlsResponse,
+  FailedReason,
   GetSessionResponse,
   ListSessionsResponse,
   SessionSearchCursor,
@@ -48,10 +52,9 @@ export type {
   SessionSummary,
   TrainingRun,
   TrainingRunsResponse,
-} from './wire/rest.js';
+} from './wire/restTypes.js';
 export { topkToRows } from './wire/sampling.js';
 export type {
-  GetSamplerResponse,
   PromptAltTokens,
   SampledSequence,
   SampleResponse,
@@ -59,13 +62,13 @@ export type {
   StopReason,
   TopkLogprobs,
 } from './wire/sampling.js';
+export type { FinishStatus } from './wire/session.js';
 export type {
   ClientConfig,
   DynamicConfig,
-  FinishStatus,
   GetServerCapabilitiesResponse,
   SupportedModel,
-} from './wire/session.js';
+} from './wire/sessionTypes.js';
 export {
   TensorData,
   type NumericArray,
@@ -79,12 +82,17 @@ export type {
   CustomConfig,
   DroConfig,
   ForwardBackwardOutput,
-  GetInfoResponse,
-  LoraConfig,
   LossFnConfig,
   LossFnConfigs,
   LossFnType,
-  OptimStepResponse,
   PpoConfig,
 } from './wire/training.js';
-export type { ExternalWeightsUpload, LoadWeightsResponse, WeightsInfoResponse } from './wire/weights.js';
+export type {
+  ExternalWeightsUpload,
+  GetInfoResponse,
+  GetSamplerResponse,
+  LoadWeightsResponse,
+  LoraConfig,
+  OptimStepResponse,
+  WeightsInfoResponse,
+} from './wire/modelTypes.js';

@@ -41,20 +41,49 @@ export type PromptMessage =
 
 /** What a call may ask for. */
 export interface CallOptions {
+  /** The conversation so far. */
   readonly prompt: readonly PromptMessage[];
+  /** Maximum tokens of the answer. Default: as many as the context has room for. */
   readonly maxOutputTokens?: number | undefined;
+  /** Randomness: 0 is greedy. Default 1. */
   readonly temperature?: number | undefined;
+  /** Texts that end the answer. Default: the renderer's. */
   readonly stopSequences?: readonly string[] | undefined;
+  /** Sample among the likeliest tokens that together have this probability. Default 1: all. */
   readonly topP?: number | undefined;
+  /** Sample among the k likeliest tokens. Default: all. */
   readonly topK?: number | undefined;
+  /** Not supported: a warning is returned. */
   readonly presencePenalty?: number | undefined;
+  /** Not supported: a warning is returned. */
   readonly frequencyPenalty?: number | undefined;
-  readonly responseFormat?: { readonly type: string; readonly schema?: unknown } | undefined;
+  /** `text`, or `json` with a schema. */
+  readonly responseFormat?:
+    | {
+        /** `text` or `json`. */
+        readonly type: string;
+        /** The JSON schema of the answer. */
+        readonly schema?: unknown;
+      }
+    | undefined;
+  /** For the same answer again, if the service supports it. Default: none. */
   readonly seed?: number | undefined;
+  /** The tools the model may call. Default: none. */
   readonly tools?: readonly CallTool[] | undefined;
-  readonly toolChoice?: { readonly type: string; readonly toolName?: string } | undefined;
+  /** Which tool to call. Default `auto`. */
+  readonly toolChoice?:
+    | {
+        /** `auto`, `none`, `required` or `tool`. */
+        readonly type: string;
+        /** The tool, for the type `tool`. */
+        readonly toolName?: string;
+      }
+    | undefined;
+  /** Cancels the call. */
   readonly abortSignal?: AbortSignal | undefined;
+  /** Not supported: a warning is returned. Set `defaultHeaders` on the ServiceClient instead. */
   readonly headers?: Readonly<Record<string, string | undefined>> | undefined;
+  /** Not supported: a warning is returned. Choose a renderer that thinks, or one that does not, by name. */
   readonly reasoning?: string | undefined;
 }
 export type CallTool =
@@ -97,38 +126,110 @@ export interface TinkerMetadata {
   tokens: number[];
   /** One per token; null where the service returned none. */
   logprobs: number[] | null;
+  /** Why sampling ended: `length` or `stop`. */
   stopReason: string;
 }
+/** What the AI SDK passes through, by provider. */
 export interface ProviderMetadata {
   [provider: string]: TinkerMetadata;
+  /** What this provider adds. */
   tinker: TinkerMetadata;
 }
 
+/** A complete answer. */
 export interface GenerateResult {
+  /** Its parts: text, reasoning and tool calls, in order. */
   content: ResultContent[];
+  /** Why it ended. */
   finishReason: Finish;
+  /** How many tokens went in and came out. */
   usage: Usage;
+  /** What this provider adds. */
   providerMetadata: ProviderMetadata;
-  response: { modelId: string };
+  /** About the response. */
+  response: {
+    /** The model that answered. */
+    modelId: string;
+  };
+  /** Options that were ignored. */
   warnings: Warning[];
 }
 
+/** One part of a streamed answer. */
 export type StreamPart =
-  | { type: 'stream-start'; warnings: Warning[] }
-  | { type: 'response-metadata'; modelId: string }
-  | { type: 'text-start' | 'text-end' | 'reasoning-start' | 'reasoning-end' | 'tool-input-end'; id: string }
-  | { type: 'text-delta' | 'reasoning-delta' | 'tool-input-delta'; id: string; delta: string }
-  | { type: 'tool-input-start'; id: string; toolName: string }
-  | { type: 'tool-call'; toolCallId: string; toolName: string; input: string }
-  | { type: 'finish'; usage: Usage; finishReason: Finish; providerMetadata: ProviderMetadata }
-  | { type: 'error'; error: unknown };
+  | {
+      /** The stream begins. */
+      type: 'stream-start';
+      /** Options that were ignored. */
+      warnings: Warning[];
+    }
+  | {
+      /** About the response. */
+      type: 'response-metadata';
+      /** The model that answers. */
+      modelId: string;
+    }
+  | {
+      /** A part begins or ends. */
+      type: 'text-start' | 'text-end' | 'reasoning-start' | 'reasoning-end' | 'tool-input-end';
+      /** The part's id. */
+      id: string;
+    }
+  | {
+      /** More of a part. */
+      type: 'text-delta' | 'reasoning-delta' | 'tool-input-delta';
+      /** The part's id. */
+      id: string;
+      /** The new text. */
+      delta: string;
+    }
+  | {
+      /** A tool call begins. */
+      type: 'tool-input-start';
+      /** The part's id. */
+      id: string;
+      /** The tool's name. */
+      toolName: string;
+    }
+  | {
+      /** A complete tool call. */
+      type: 'tool-call';
+      /** The call's id. */
+      toolCallId: string;
+      /** The tool's name. */
+      toolName: string;
+      /** Its arguments as JSON text. */
+      input: string;
+    }
+  | {
+      /** The answer has ended. */
+      type: 'finish';
+      /** How many tokens went in and came out. */
+      usage: Usage;
+      /** Why it ended. */
+      finishReason: Finish;
+      /** What this provider adds. */
+      providerMetadata: ProviderMetadata;
+    }
+  | {
+      /** The answer failed. */
+      type: 'error';
+      /** Why it failed. */
+      error: unknown;
+    };
 
 /** A `LanguageModelV4`, or a `LanguageModelV3` for the AI SDK 6. */
 export interface TinkerLanguageModel<V extends SpecificationVersion = 'v4'> {
+  /** The version of the AI SDK's provider interface. */
   readonly specificationVersion: V;
+  /** Always `tinker`. */
   readonly provider: string;
+  /** The model's name, as it was given. */
   readonly modelId: string;
+  /** Addresses the model could read itself: none. */
   readonly supportedUrls: Record<string, RegExp[]>;
+  /** Returns a complete answer. The AI SDK calls this. */
   doGenerate(options: CallOptions): Promise<GenerateResult>;
+  /** Returns an answer part by part. The AI SDK calls this. */
   doStream(options: CallOptions): Promise<{ stream: ReadableStream<StreamPart> }>;
 }

@@ -11,18 +11,21 @@ import { RestCaller, type RestCall } from './rest/RestCaller.js';
 import { withQuery } from './rest/restQuery.js';
 import type { TinkerFuture } from './TinkerFuture.js';
 
+/** Options of `AdminClient.getAuditLog`. */
 export interface AuditLogOptions extends CallOptions {
   /** Default `all`. */
   readonly eventType?: 'all' | 'checkpoints' | 'projects' | 'teams' | 'organizations';
   /** A day as `2026-01-31`. Default: the latest. */
   readonly day?: string;
 }
+/** Options of `AdminClient.getBillingUsage`. */
 export interface BillingUsageOptions extends CallOptions {
   /** The first moment, as ISO 8601 text or a Date. */
   readonly startingOn: string | Date;
   /** The moment after the last, as ISO 8601 text or a Date. */
   readonly endingBefore: string | Date;
 }
+/** Options of `AdminClient.getCurrentCheckpointStorageUsage`. */
 export interface StorageUsageOptions extends CallOptions {
   /** Only this project. Default: all of them. */
   readonly projectId?: string;

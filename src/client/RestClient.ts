@@ -42,26 +42,31 @@ import type { TinkerFuture } from './TinkerFuture.js';
 
 /** Whose things to look at. */
 export type AccessScope = 'owned' | 'accessible';
+/** Options of calls that can also read what others share with you. */
 export interface AccessOptions extends CallOptions {
   /** Default `owned`: what belongs to the caller. */
   readonly accessScope?: AccessScope;
 }
+/** Which page of a list to return. */
 export interface PageOptions extends CallOptions {
   /** Most entries of the page. Default 20; 100 for checkpoints. */
   readonly limit?: number;
   /** Entries to skip. Default 0. */
   readonly offset?: number;
 }
+/** Options of `RestClient.listSessions`. */
 export interface ListSessionsOptions extends PageOptions {
   /** Default `owned`: what belongs to the caller. */
   readonly accessScope?: AccessScope;
 }
+/** Options of `RestClient.listTrainingRuns`. */
 export interface ListTrainingRunsOptions extends PageOptions {
   /** Default `owned`: what belongs to the caller. */
   readonly accessScope?: AccessScope;
   /** Only runs of this project. Default: of every project. */
   readonly projectId?: string;
 }
+/** Options of `RestClient.copyWeights`. */
 export interface CopyWeightsOptions extends CallOptions {
   /** Default `TINKER_PROJECT_ID`. */
   readonly destinationProjectId?: string;
@@ -81,7 +86,16 @@ export interface ExternalWeightsUploadOptions extends CallOptions {
 }
 /** Whose things to find: the caller's own, everybody's that the caller may see, or those of some people (1 to 10). */
 export type SearchOwner =
-  { readonly type: 'own' | 'accessible' } | { readonly type: 'user'; readonly ownerUrns: readonly string[] };
+  | {
+      /** `own` (yours), `accessible` (yours and what is shared with you) or `user` (of named users). */
+      readonly type: 'own' | 'accessible';
+    }
+  | {
+      /** `own` (yours), `accessible` (yours and what is shared with you) or `user` (of named users). */
+      readonly type: 'user';
+      /** The URNs of the users whose sessions or checkpoints to search. */
+      readonly ownerUrns: readonly string[];
+    };
 /** Which checkpoints to find. Every field narrows the search; without any it finds all of the caller's own. */
 export interface CheckpointSearch extends CallOptions {
   /** Only these projects; one that the caller may not list is an error. Default: every project the caller may list. */
@@ -129,6 +143,7 @@ export interface Identity {
   readonly userUrn: string;
   /** The user's organisation. */
   readonly orgUrn: string;
+  /** The account's e-mail address, if the service reports one. */
   readonly email?: string;
 }
 
@@ -163,10 +178,12 @@ const COPY_OPTIONS = optionNames<CopyWeightsOptions>({
 
 /** Training runs, checkpoints and sessions as the service keeps them. Needs no session of its own. */
 export class RestClient extends RestCaller {
+  /** Returns one training run by its id. */
   getTrainingRun(trainingRunId: string, options: AccessOptions = {}): TinkerFuture<TrainingRun> {
     return this.start(options, () => this.#trainingRun('get_training_run', trainingRunId, options), ACCESS_OPTIONS);
   }
 
+  /** Returns the training run that a `tinker://` checkpoint path belongs to. */
   getTrainingRunByTinkerPath(path: string, options: AccessOptions = {}): TinkerFuture<TrainingRun> {
     return this.start(
       options,
@@ -175,6 +192,7 @@ export class RestClient extends RestCaller {
     );
   }
 
+  /** Returns one page of training runs, 20 by default. */
   listTrainingRuns(options: ListTrainingRunsOptions = {}): TinkerFuture<TrainingRunsResponse> {
     const call = (): RestCall => {
       const { limit = 20, offset = 0, accessScope = 'owned', projectId } = options;
@@ -184,6 +202,7 @@ export class RestClient extends RestCaller {
     return this.ask('list_training_runs', call, TrainingRunsResponse, options, RUNS_OPTIONS);
   }
 
+  /** Returns all checkpoints of one training run. */
   listCheckpoints(trainingRunId: string, options: CallOptions = {}): TinkerFuture<CheckpointsListResponse> {
     return this.ask(
       'list_checkpoints',
@@ -193,6 +212,7 @@ export class RestClient extends RestCaller {
     );
   }
 
+  /** Returns one page of your checkpoints over all training runs, 100 by default. */
   listUserCheckpoints(options: PageOptions = {}): TinkerFuture<CheckpointsListResponse> {
     const call = (): RestCall => {
       const { limit = 100, offset = 0 } = options;
@@ -213,6 +233,7 @@ export class RestClient extends RestCaller {
     return this.start(search, find, 'checked');
   }
 
+  /** Returns the base model and the LoRA settings of saved weights. */
   getWeightsInfoByTinkerPath(path: string, options: CallOptions = {}): TinkerFuture<WeightsInfoResponse> {
     return this.start(options, () => this.weightsInfo(parseTinkerPath(path).path));
   }
@@ -266,19 +287,23 @@ export class RestClient extends RestCaller {
     );
   }
 
+  /** Deletes a checkpoint for good. `checkpointId` is `weights/name` or `sampler_weights/name`. */
   deleteCheckpoint(trainingRunId: string, checkpointId: string, options: CallOptions = {}): TinkerFuture<void> {
     const call = (): RestCall => ({ method: 'DELETE', path: checkpointOf(trainingRunId, checkpointId) });
     return this.tell('delete_checkpoint', call, options);
   }
 
+  /** Deletes the checkpoint at a `tinker://` path for good. */
   deleteCheckpointFromTinkerPath(path: string, options: CallOptions = {}): TinkerFuture<void> {
     return this.#tellCheckpoint('delete_checkpoint_from_tinker_path', 'DELETE', path, '', options);
   }
 
+  /** Makes a checkpoint readable for everybody. */
   publishCheckpointFromTinkerPath(path: string, options: CallOptions = {}): TinkerFuture<void> {
     return this.#tellCheckpoint('publish_checkpoint_from_tinker_path', 'POST', path, '/publish', options);
   }
 
+  /** Makes a published checkpoint private again. */
   unpublishCheckpointFromTinkerPath(path: string, options: CallOptions = {}): TinkerFuture<void> {
     return this.#tellCheckpoint('unpublish_checkpoint_from_tinker_path', 'DELETE', path, '/publish', options);
   }
@@ -317,6 +342,7 @@ export class RestClient extends RestCaller {
     return this.start(options, copy, COPY_OPTIONS);
   }
 
+  /** Returns the training runs and samplers of one session. */
   getSession(sessionId: string, options: AccessOptions = {}): TinkerFuture<GetSessionResponse> {
     const call = (): RestCall => {
       const { accessScope = 'owned' } = options;
@@ -325,6 +351,7 @@ export class RestClient extends RestCaller {
     return this.ask('get_session', call, GetSessionResponse, options, ACCESS_OPTIONS);
   }
 
+  /** Returns one page of session ids, 20 by default. */
   listSessions(options: ListSessionsOptions = {}): TinkerFuture<ListSessionsResponse> {
     const call = (): RestCall => {
       const { limit = 20, offset = 0, accessScope = 'owned' } = options;
@@ -342,6 +369,7 @@ export class RestClient extends RestCaller {
     return this.start(search, find, 'checked');
   }
 
+  /** Moves a session, with its runs and checkpoints, into a project. */
   assignSessionProject(sessionId: string, projectId: string, options: CallOptions = {}): TinkerFuture<void> {
     const call = (): RestCall => ({
       method: 'PUT',
@@ -382,6 +410,7 @@ export class RestClient extends RestCaller {
     );
   }
 
+  /** Returns which model or checkpoint a sampler samples from. */
   getSampler(samplerId: string, options: CallOptions = {}): TinkerFuture<GetSamplerResponse> {
     const call = (): RestCall => ({ method: 'GET', path: `samplers/${segments(samplerId, 'samplerId')}` });
     return this.ask('get_sampler', call, GetSamplerResponse, options);

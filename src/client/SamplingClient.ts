@@ -24,6 +24,7 @@ import { TinkerFuture } from './TinkerFuture.js';
 
 export type { SampleOptions } from './sampling/sampleRequest.js';
 export type { SamplingRetryOptions } from './sampling/resubmitting.js';
+/** Options of everything that creates a sampling client. */
 export interface SamplingClientOptions {
   /** How samples are retried. Default: for as long as any sample of the client finishes. */
   readonly retry?: SamplingRetryOptions;
@@ -31,6 +32,7 @@ export interface SamplingClientOptions {
   readonly recordStabilityInfo?: boolean;
 }
 
+/** Options of `SamplingClient.computeLogprobs`. */
 export interface ComputeLogprobsOptions extends CallOptions {
   /** Score only the last n prompt tokens. Default: all of them. */
   readonly lastN?: number;
@@ -63,6 +65,7 @@ const LOGPROBS_OPTIONS = optionNames<ComputeLogprobsOptions>({ lastN: true });
  * service lost the promise, a sample is sent again as a new request, for as long as any sample of this client finishes.
  */
 export class SamplingClient {
+  /** The service's id of this sampling session. */
   readonly samplingSessionId: string;
   readonly #session: OpenSession;
   readonly #lifecycle: Lifecycle;

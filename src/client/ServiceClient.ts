@@ -45,6 +45,7 @@ import {
   type SavedState,
 } from './training/TrainingModels.js';
 
+/** Options of a {@link ServiceClient}. */
 export interface ServiceClientOptions extends ConnectOptions {
   /** The project that sessions, runs and checkpoints belong to. Default `TINKER_PROJECT_ID`. */
   readonly projectId?: string;
@@ -58,6 +59,7 @@ export interface ServiceClientOptions extends ConnectOptions {
   readonly telemetry?: boolean;
 }
 
+/** Options of `ServiceClient.close`. */
 export interface CloseOptions {
   /** How the session ended. Default `success`. */
   readonly status?: FinishStatus;

@@ -53,22 +53,26 @@ export interface LossOptions<L extends LossFnType = LossFnType> extends CallOpti
   /** What the loss takes besides the data, such as `clip_low_threshold`. Default: the service's own values. */
   readonly lossFnConfig?: LossFnConfigs[L];
 }
+/** Options of every call that saves weights. */
 export interface SaveOptions extends CallOptions {
   /** Seconds until the checkpoint expires, from an hour to ten years. Default: never. */
   readonly ttlSeconds?: number;
   /** Kept with the checkpoint, for people and searches. Default: none. */
   readonly userMetadata?: Readonly<Record<string, string>>;
 }
+/** Options of `saveState`. */
 export interface SaveStateOptions extends SaveOptions {
   /** Replaces a checkpoint of this name. Default false: the name must be new. */
   readonly overwrite?: boolean;
 }
+/** Options of `saveWeightsExternal`. */
 export interface SaveExternalOptions extends CallOptions {
   /** Seconds until the checkpoint expires, from an hour to ten years. Default: never. */
   readonly ttlSeconds?: number;
   /** At most ten age recipients; every exported file is then encrypted to them. */
   readonly ageEncryptionRecipients?: readonly string[];
 }
+/** Options of `loadState` and `loadStateWithOptimizer`. */
 export interface LoadOptions extends CallOptions {
   /** The owner's token, to load another user's weights. Default: none is needed for your own. */
   readonly weightsAccessToken?: string;
@@ -81,6 +85,7 @@ export interface LoadOptions extends CallOptions {
  * data are not copied: leave them as they are until the call is settled.
  */
 export class TrainingClient {
+  /** The service's id of this model: its training run. */
   readonly modelId: string;
   readonly #session: OpenSession;
   readonly #lifecycle: Lifecycle;
@@ -223,14 +228,22 @@ export class TrainingClient {
     );
   }
 
-  /** @deprecated Make a new client with `createTrainingClientFromState` instead. */
+  /**
+   * Loads saved weights into this model; the optimizer state is reset.
+   *
+   * @deprecated Make a new client with `createTrainingClientFromState` instead.
+   */
   loadState(path: string, options: LoadOptions = {}): TinkerFuture<LoadWeightsResponse> {
     const load = (progress: FutureProgress): Observable<LoadWeightsResponse> =>
       this.loading(path, false, options, progress);
     return this.#lifecycle.start(load, this.#kind('LoadWeights'), options, 'checked');
   }
 
-  /** @deprecated Make a new client with `createTrainingClientFromStateWithOptimizer` instead. */
+  /**
+   * Loads saved weights into this model together with the optimizer's state, to continue a run exactly.
+   *
+   * @deprecated Make a new client with `createTrainingClientFromStateWithOptimizer` instead.
+   */
   loadStateWithOptimizer(path: string, options: LoadOptions = {}): TinkerFuture<LoadWeightsResponse> {
     const load = (progress: FutureProgress): Observable<LoadWeightsResponse> =>
       this.loading(path, true, options, progress);

@@ -4,8 +4,11 @@ import { TinkerError, type TinkerErrorCode, type TinkerErrorOptions } from '../w
 export { isTinkerError, TinkerError, ValidationError, type TinkerErrorCode } from '../wire/tinkerError.js';
 export { CredentialError } from '../transport/auth.js';
 
+/** What an {@link APIStatusError} is made of. */
 export interface APIStatusErrorOptions extends TinkerErrorOptions {
+  /** The HTTP status, such as 404. */
   readonly status: number;
+  /** The response's headers, names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   /** The parsed body where it was JSON, else its text. */
   readonly body: unknown;
@@ -14,8 +17,11 @@ export interface APIStatusErrorOptions extends TinkerErrorOptions {
 /** The service answered with an unsuccessful status. */
 export class APIStatusError extends TinkerError {
   readonly code: TinkerErrorCode = 'status';
+  /** The HTTP status, such as 404. */
   readonly status: number;
+  /** The response's headers, names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The parsed body if it was JSON, otherwise its text. */
   readonly body: unknown;
 
   constructor(message: string, { status, headers, body, ...options }: APIStatusErrorOptions) {
@@ -25,9 +31,11 @@ export class APIStatusError extends TinkerError {
     this.body = body;
   }
 }
+/** Status 400: the service could not read the request. */
 export class BadRequestError extends APIStatusError {
   override readonly code = 'bad_request';
 }
+/** Status 401: the API key is missing, wrong or revoked. */
 export class AuthenticationError extends APIStatusError {
   override readonly code = 'authentication';
 }
@@ -35,12 +43,15 @@ export class AuthenticationError extends APIStatusError {
 export class BillingError extends APIStatusError {
   override readonly code = 'billing';
 }
+/** Status 403: the key is valid but may not do this. */
 export class PermissionDeniedError extends APIStatusError {
   override readonly code = 'permission_denied';
 }
+/** Status 404: there is no such run, checkpoint, session or endpoint. */
 export class NotFoundError extends APIStatusError {
   override readonly code = 'not_found';
 }
+/** Status 409: something with this name or id exists already. */
 export class ConflictError extends APIStatusError {
   override readonly code = 'conflict';
 }
@@ -48,12 +59,15 @@ export class ConflictError extends APIStatusError {
 export class GoneError extends APIStatusError {
   override readonly code = 'gone';
 }
+/** Status 422: the service read the request and rejected its content. */
 export class UnprocessableEntityError extends APIStatusError {
   override readonly code = 'unprocessable';
 }
+/** Status 429: too many requests. The client retries automatically before it reports this. */
 export class RateLimitError extends APIStatusError {
   override readonly code = 'rate_limit';
 }
+/** Status 500 or above: the service failed. The client retries automatically before it reports this. */
 export class InternalServerError extends APIStatusError {
   override readonly code = 'server';
 }
@@ -83,6 +97,7 @@ export class APIResponseValidationError extends TinkerError {
 /** The service accepted the work and then failed at it. `category` tells whose fault it was. */
 export class RequestFailedError extends TinkerError {
   readonly code = 'request_failed';
+  /** Whose fault it was, as the service reports it: `user`, `server` or `unknown`. */
   readonly category: RequestErrorCategory;
 
   constructor(

@@ -6,7 +6,9 @@ import type { GetServerCapabilitiesResponse } from '../wire/session.js';
 
 /** Whether a server has a feature: as the protocol says, not at all, in its own way, or nobody could tell. */
 export type FeatureState = 'yes' | 'no' | 'differs' | 'unknown';
+/** One feature of a server, as a probe found it. */
 export interface Feature {
+  /** Whether the server supports it. */
   readonly state: FeatureState;
   /** What was seen, in a few words. */
   readonly note?: string;
@@ -14,6 +16,7 @@ export interface Feature {
 
 /** What a server can do, as `tinker-rx doctor --conformance` found out and wrote to a file. */
 export interface ServerProfile {
+  /** Version of this file format: 1. */
   readonly version: 1;
   /** The server's base URL. */
   readonly service: string;
@@ -27,6 +30,7 @@ export interface ServerProfile {
 
 /** What a program is going to use. Everything may be left out. */
 export interface PlannedUse {
+  /** The model to be used. Default: any. */
   readonly baseModel?: string;
   /** Ready losses by name. */
   readonly losses?: readonly LossFnType[];
@@ -56,9 +60,11 @@ export function checkPlannedUse(use: PlannedUse): void {
 
 /** Something that will not work, or not as the protocol says. */
 export interface ForeseenProblem {
+  /** The feature the problem is about. */
   readonly feature: string;
   /** `absent`: a call that uses it fails. `differs`: it runs, in the server's own way. */
   readonly kind: 'absent' | 'differs';
+  /** The problem in one sentence. */
   readonly text: string;
 }
 

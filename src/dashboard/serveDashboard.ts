@@ -17,7 +17,13 @@ export interface DashboardSource {
   readonly events$?: Observable<TinkerEvent>;
   /** What the client has to do at the moment, which it is asked four times a second; a `ServiceClient` can tell. */
   underWay?(): UnderWay;
-  readonly service?: { readonly events$: Observable<TinkerEvent>; underWay?(): UnderWay };
+  /** A client whose events and pending work are shown. */
+  readonly service?: {
+    /** The client's events. */
+    readonly events$: Observable<TinkerEvent>;
+    /** The client's pending work. */
+    underWay?(): UnderWay;
+  };
   /** The steps of a run, or of several by name. They are subscribed to: share them if they are also used elsewhere. */
   readonly steps?: Observable<Step> | Readonly<Record<string, Observable<Step>>>;
   /** Results of sampling. They are subscribed to as well. */
@@ -28,6 +34,7 @@ export interface DashboardSource {
   readonly evals?: string | readonly string[];
 }
 
+/** Options of `serveDashboard`. */
 export interface DashboardOptions {
   /** Default 0: any free port. */
   readonly port?: number;
@@ -49,6 +56,7 @@ export interface DashboardOptions {
 export interface Dashboard {
   /** What to open in a browser. It carries the token: whoever has it sees the page. */
   readonly url: string;
+  /** The port it listens on. */
   readonly port: number;
   /** How many pages are connected. */
   readonly clients: number;

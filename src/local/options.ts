@@ -5,6 +5,7 @@ import type { Quotas } from './dials/quota.js';
 import type { EnginePort } from './enginePort.js';
 import type { SeenRequest, SeenResponse } from './http/seen.js';
 
+/** Options of `startLocalTinker`. */
 export interface LocalTinkerOptions {
   /** Default 0: any free port. */
   readonly port?: number;
@@ -20,7 +21,9 @@ export interface LocalTinkerOptions {
   readonly clockMs?: number;
   /** Default 0. */
   readonly latencyMs?: Latency;
+  /** Which requests fail, and how. Default: none. */
   readonly faults?: FaultPlan;
+  /** How much work is accepted at once. Default: no limit. */
   readonly quotas?: Quotas;
   /** Flags that client/config answers. */
   readonly flags?: Partial<ClientConfig>;

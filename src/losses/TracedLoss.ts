@@ -6,7 +6,9 @@ const BRAND = Symbol.for('tinker-rx/traced-loss');
 
 /** An input of a loss; where the rank is absent, it is that of the data. */
 export interface TracedInput {
+  /** The tensor's name in `lossFnInputs`. */
   readonly name: string;
+  /** Its number of dimensions. Default: that of the data. */
   readonly rank?: 0 | 1 | 2 | undefined;
 }
 
@@ -18,6 +20,7 @@ export class TracedLoss {
   readonly [BRAND] = true;
   /** For messages, and for the service. */
   readonly name: string;
+  /** Whether the loss is computed per datum or per pair. */
   readonly unit: LossUnit;
   /** The logprobs first, then the loss inputs it reads. Those of a pair start with `chosen_` and `rejected_`. */
   readonly inputs: readonly TracedInput[];

@@ -7,9 +7,11 @@ import type { TracedLoss } from './TracedLoss.js';
 
 /** What `checkLoss` needs of a trainer. A `TrainingClient` is one. */
 export interface LossChecker {
+  /** Computes a loss without gradients, as `TrainingClient.forward` does. */
   forward(data: readonly Datum[], loss: 'cross_entropy' | TracedLoss): ObservableInput<ForwardBackwardOutput>;
 }
 
+/** Options of `checkLoss`. */
 export interface CheckLossOptions {
   /** Gives the logprobs, and the loss as the service computes it. Default: none; logprobs are made up, the service is not asked. */
   readonly trainer?: LossChecker;
@@ -23,26 +25,35 @@ export interface CheckLossOptions {
 
 /** The derivative that is farthest from its finite difference. */
 export interface GradientCheck {
+  /** Index of the datum, counted from 0. */
   readonly datum: number;
+  /** Index of the position in it, counted from 0. */
   readonly place: number;
+  /** The derivative that was recorded. */
   readonly derivative: number;
+  /** The derivative as a small change of the logprob shows it. */
   readonly finiteDifference: number;
   /** Relative to the larger of the two, or to 1. */
   readonly error: number;
 }
 
+/** What `checkLoss` found. */
 export interface LossCheck {
   /** Whether everything agrees within the tolerance. */
   readonly ok: boolean;
   /** The loss as evaluated here. */
   readonly loss: number;
+  /** The loss's metrics, by name. */
   readonly metrics: Readonly<Record<string, number>>;
   /** Absent where no logprob was compared. */
   readonly worst?: GradientCheck;
   /** The loss through the trainer: by the service where it runs losses, else here. Absent without a trainer. */
   readonly trainer?: {
+    /** The loss as the service computes it. */
     readonly loss: number;
+    /** The service's metrics, by name. */
     readonly metrics: Readonly<Record<string, number>>;
+    /** How far it is from the loss computed here, relative. */
     readonly error: number;
   };
 }

@@ -3,20 +3,33 @@ import type { LossOps } from './trace/ops.js';
 import type { Tensor } from './trace/Tensor.js';
 import { TracedLoss } from './TracedLoss.js';
 
-/**
- * The inputs every loss may take, by the names data has them under. `logprobs` are the model's, of the target tokens, one for
- * each position, or [positions, K] where the targets are. `old_logprobs` are those the tokens were sampled with, which
- * sampled data has under `logprobs`; `mask` is 1 where a token counts, and is `weights` where the data has no mask.
- */
-export type LossInputName =
-  'logprobs' | 'weights' | 'advantages' | 'mask' | 'old_logprobs' | 'reference_logprobs' | 'target_tokens';
+/** The inputs every loss may read: tensors with one row per position, under the names that the data has. */
+export interface StandardLossInputs {
+  /** The model's natural-log probability of each target token; [positions, K] if the targets are. */
+  readonly logprobs: Tensor;
+  /** How much each position counts. */
+  readonly weights: Tensor;
+  /** The advantage of each position. */
+  readonly advantages: Tensor;
+  /** 1 where a token counts, else 0. If the data has no mask, its `weights`. */
+  readonly mask: Tensor;
+  /** The logprobs the tokens were sampled with; sampled data has them under `logprobs`. */
+  readonly old_logprobs: Tensor;
+  /** The reference model's logprobs. */
+  readonly reference_logprobs: Tensor;
+  /** The target tokens' ids. */
+  readonly target_tokens: Tensor;
+}
+/** The name of an input that every loss may read. */
+export type LossInputName = keyof StandardLossInputs;
 
-/** What the function of a loss is given: every input, asked for by name. Those that are used must be in the data. */
-export type LossInputs<N extends string = never> = Readonly<Record<LossInputName | N, Tensor>>;
+/** What the function of a loss is given: every input, by name. Those that it reads must be in the data. */
+export type LossInputs<N extends string = never> = StandardLossInputs & Readonly<Record<N, Tensor>>;
 
-/** Inputs of one's own, and how many dimensions each has. */
+/** Custom inputs, and how many dimensions each has. */
 export type InputRanks = Readonly<Record<string, 0 | 1 | 2>>;
 
+/** Options of `defineLoss`. */
 export interface DefineLossOptions<I extends InputRanks = InputRanks> {
   /** For messages, and for the service. Default: the function's name, else `custom_loss`. */
   readonly name?: string;
@@ -44,7 +57,7 @@ export function defineLoss<const I extends InputRanks = Readonly<Record<never, 0
   define: (inputs: LossInputs<keyof I & string>, ops: LossOps) => LossReturn,
   options: DefineLossOptions<I> = {},
 ): TracedLoss {
-  const expression: LossExpression = (inputsOf, ops) => define(inputsOf(''), ops);
+  const expression: LossExpression = (inputsOf, ops) => define(inputsOf('') as LossInputs<keyof I & string>, ops);
   const { name = define.name || 'custom_loss', inputs: ranks = {} } = options;
   return traced({ name, expression, ranks, entry: defineLoss, define });
 }

@@ -5,7 +5,9 @@ import { TracedLoss } from './TracedLoss.js';
 
 /** The two sides of a preference, each with the inputs of its datum. */
 export interface PairInputs<N extends string = never> {
+  /** The tensors of the preferred answer. */
   readonly chosen: LossInputs<N>;
+  /** The tensors of the other one. */
   readonly rejected: LossInputs<N>;
 }
 
@@ -30,8 +32,9 @@ export function definePairLoss<const I extends InputRanks = Readonly<Record<neve
 ): TracedLoss {
   const name = options.name ?? (define.name || 'pair_loss');
   const ranks: InputRanks = options.inputs ?? {};
+  type Side = LossInputs<keyof I & string>;
   const expression: LossExpression = (inputsOf, ops) =>
-    define({ chosen: inputsOf('chosen_'), rejected: inputsOf('rejected_') }, ops);
+    define({ chosen: inputsOf('chosen_') as Side, rejected: inputsOf('rejected_') as Side }, ops);
   const rankOf = (input: string) => ranks[input.slice(input.indexOf('_') + 1)];
   const { inputs, graph } = record({
     name,

@@ -10,6 +10,7 @@ export interface EvaluatedLoss {
   readonly loss: number;
   /** The derivative by every logprob, one array per datum. */
   readonly gradients: readonly Float32Array[];
+  /** The loss's metrics, by name. */
   readonly metrics: Readonly<Record<string, number>>;
 }
 

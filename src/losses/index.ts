@@ -10,6 +10,7 @@ export {
   type DefineLossOptions,
   type InputRanks,
   type LossInputName,
+  type StandardLossInputs,
   type LossInputs,
 } from './defineLoss.js';
 export { definePairLoss, type PairInputs } from './definePairLoss.js';

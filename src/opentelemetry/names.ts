@@ -9,6 +9,7 @@ export const SPAN = {
   request: (type: string): string => `tinker.${type.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase()}`,
 } as const;
 
+/** The names of the events on spans. */
 export const SPAN_EVENT = {
   queueState: 'tinker.wait.queue',
   retry: 'tinker.wait.retry',
@@ -22,6 +23,7 @@ export const SPAN_EVENT = {
   rolloutFailed: 'tinker.rollout_failed',
 } as const;
 
+/** The names of the attributes on spans. */
 export const ATTRIBUTE = {
   target: 'tinker.target',
   requestId: 'tinker.request_id',

@@ -6,6 +6,7 @@ import { SPAN } from './names.js';
 import { RunSpans } from './RunSpans.js';
 import type { Content } from './SampleSpans.js';
 
+/** Options of `toOpenTelemetry`. */
 export interface OpenTelemetryOptions {
   /** What makes spans. Default `trace.getTracer('tinker-rx')`: the provider that the application has registered. */
   readonly tracer?: Tracer;

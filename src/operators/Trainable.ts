@@ -8,6 +8,7 @@ import type { ForwardBackwardOutput, LossFnConfig, LossFnType } from '../wire/tr
 
 /** What `train` needs of a trainer. A `TrainingClient` is one; so is a fake in a test. */
 export interface Trainable {
+  /** Computes the loss and adds its gradients, as `TrainingClient.forwardBackward` does. */
   forwardBackward(
     data: readonly Datum[],
     loss: LossFnType,
@@ -18,6 +19,7 @@ export interface Trainable {
     data: readonly Datum[],
     loss: CustomLossFn | LossHandle | TracedLoss,
   ): ObservableInput<ForwardBackwardOutput>;
+  /** Updates the weights with the gradients so far, as `TrainingClient.optimStep` does. */
   optimStep(
     params: AdamParams | OptimizerParams,
   ): ObservableInput<{ readonly metrics?: Readonly<Record<string, number>> | undefined }>;
@@ -25,6 +27,7 @@ export interface Trainable {
 
 /** What `checkpointEvery` needs of a trainer. */
 export interface Saves {
+  /** Saves weights and optimizer under a name, as `TrainingClient.saveState` does. */
   saveState(name: string, options: { readonly ttlSeconds?: number }): ObservableInput<{ readonly path: string }>;
   /** Needed for the kinds 'sampler' and 'both'. */
   saveWeightsForSampler?(
@@ -35,11 +38,13 @@ export interface Saves {
 
 /** What `evaluateEvery` needs of a trainer, to evaluate a sampler over its weights. */
 export interface TakesSnapshots<S = SamplingClient> {
+  /** Takes a snapshot of the weights and returns a client that samples from it. */
   saveWeightsAndGetSamplingClient(): ObservableInput<S>;
 }
 
 /** What `evaluateEvery` needs of a trainer, for the loss on held-out data. */
 export interface ForwardPasses {
+  /** Computes the loss without gradients, as `TrainingClient.forward` does. */
   forward(
     data: readonly Datum[],
     loss: LossFnType,

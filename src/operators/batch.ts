@@ -1,5 +1,6 @@
 import { bufferCount, filter, type OperatorFunction } from 'rxjs';
 
+/** Options of `batch`. */
 export interface BatchOptions {
   /** How many values a batch holds: an integer ≥ 1. */
   readonly size: number;

@@ -1,5 +1,6 @@
 import { concat, concatMap, defer, EMPTY, of, type OperatorFunction } from 'rxjs';
 
+/** Options of `batchByWeight`. */
 export interface BatchByWeightOptions<T> {
   /** What a value weighs, its tokens for example: a finite number ≥ 0. */
   readonly weight: (value: T) => number;

@@ -4,6 +4,7 @@ import { markLast } from './internal/markLast.js';
 import type { Saves } from './Trainable.js';
 import { type Checkpoint, type MarkOperator, numberBatches, type TrainingBatch } from './trainingBatch.js';
 
+/** Options of `checkpointEvery`. */
 export interface CheckpointEveryOptions {
   /** A checkpoint after every so many steps: an integer ≥ 1. */
   readonly steps: number;

@@ -13,6 +13,7 @@ import { type Heard, listen } from './internal/listen.js';
 import { mayBeFed } from './internal/mayBeFed.js';
 import { WatchedQueue } from './internal/WatchedQueue.js';
 
+/** Options of `concatMapAhead`. */
 export interface ConcatMapAheadOptions {
   /** How many inners may run behind the one whose turn it is: an integer ≥ 0. 0 is `concatMap`. */
   readonly ahead: number;

@@ -31,6 +31,7 @@ export interface ValidateOptions extends Every {
   readonly lossFnConfig?: LossFnConfig;
 }
 
+/** Options of `evaluateEvery`: evaluate a snapshot, or compute the loss on held-out data. */
 export type EvaluateEveryOptions<S = SamplingClient> = EvaluateSamplerOptions<S> | ValidateOptions;
 
 /**

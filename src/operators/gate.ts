@@ -20,6 +20,7 @@ export class Gate {
     this.#parent = parent;
   }
 
+  /** Whether values pass at this moment: this gate and every gate above it is open. */
   get isOpen(): boolean {
     return this.#open && (this.#parent === undefined || this.#parent.isOpen);
   }

@@ -5,12 +5,15 @@ import { type Heard, listen } from './internal/listen.js';
 import { seededRandom } from './internal/random.js';
 import { WatchedQueue } from './internal/WatchedQueue.js';
 
+/** One of the sources to mix. */
 export interface Dataset<T> {
+  /** Its values. */
   readonly source: Observable<T>;
   /** Its share of the mix, relative to the others: > 0. Default 1. */
   readonly weight?: number;
 }
 
+/** Options of `interleave`. */
 export interface InterleaveOptions {
   /** Draws the next dataset at random with this seed. Default: by turns, spread as evenly as the weights allow. */
   readonly seed?: number;

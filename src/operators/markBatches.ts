@@ -2,6 +2,7 @@ import { map, type Observable } from 'rxjs';
 import { markLast } from './internal/markLast.js';
 import { type Mark, type MarkedBatch, type MarkOperator, numberBatches, type TrainingBatch } from './trainingBatch.js';
 
+/** Options of `markBatches`. */
 export interface MarkBatchesOptions {
   /**
    * Whether the mark is told which batch is the last. Each batch is then held back until the next one comes, so not for

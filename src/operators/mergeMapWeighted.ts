@@ -12,6 +12,7 @@ import { type Heard, listen } from './internal/listen.js';
 import { mayBeFed } from './internal/mayBeFed.js';
 import { WatchedQueue } from './internal/WatchedQueue.js';
 
+/** Options of `mergeMapWeighted`. */
 export interface MergeMapWeightedOptions<T> {
   /** What a value takes from the budget while its inner runs: a finite number ≥ 0. */
   readonly weight: (value: T, index: number) => number;

@@ -4,10 +4,15 @@ type Metrics = Readonly<Record<string, number>>;
 
 /** What a metric has been so far, or over the last values. */
 export interface MetricSummary {
+  /** The newest value. */
   readonly last: number;
+  /** The mean over the window. */
   readonly mean: number;
+  /** The smallest value in the window. */
   readonly min: number;
+  /** The largest value in the window. */
   readonly max: number;
+  /** The sum over the window. */
   readonly sum: number;
   /** How many values it is made of. */
   readonly count: number;
@@ -15,6 +20,7 @@ export interface MetricSummary {
 
 /** A value with what its metrics have come to. */
 export interface Reduced<T> {
+  /** The source's value, unchanged. */
   readonly value: T;
   /** Over all values so far. */
   readonly running: Readonly<Record<string, MetricSummary>>;
@@ -22,6 +28,7 @@ export interface Reduced<T> {
   readonly windowed: Readonly<Record<string, MetricSummary>>;
 }
 
+/** Options of `reduceMetrics`. */
 export interface ReduceMetricsOptions<T> {
   /** How many values the windowed figures are taken over: an integer ≥ 1. Default 20. */
   readonly window?: number;

@@ -2,6 +2,7 @@ import { identity, Observable, type OperatorFunction } from 'rxjs';
 import { Downstream } from './internal/Downstream.js';
 import { type Heard, listen } from './internal/listen.js';
 
+/** Options of `repeatEpochs`. */
 export interface RepeatEpochsOptions<T, R> {
   /** How often the source is run through: an integer ≥ 0. Default: without end. */
   readonly epochs?: number;

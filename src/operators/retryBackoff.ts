@@ -4,6 +4,7 @@ import { longTimer } from './internal/longTimer.js';
 import { systemRandom } from './internal/random.js';
 import { underGate } from './internal/underGate.js';
 
+/** Options of `retryBackoff`. */
 export interface RetryBackoffOptions {
   /** The wait before the first retry, ≥ 0. Default 500. */
   readonly initialMs?: number;

@@ -23,18 +23,23 @@ import { settle } from './settle.js';
 
 /** What `sampleFrom` needs of a sampler. A `SamplingClient` is one; so is a fake in a test. */
 export interface Sampleable {
+  /** Samples from a prompt, as `SamplingClient.sample` does. */
   sample(options: SampleOptions): ObservableInput<SampleResponse>;
 }
 
 /** An item and what was sampled for it, and from which sampler. */
 export interface Sampled<P, S> {
+  /** The source's value that was sampled for. */
   readonly item: P;
+  /** The sampler it was sampled from. */
   readonly sampler: S;
+  /** The samples. */
   readonly response: SampleResponse;
 }
 
 /** An item that failed, and why: the `left` of a settled stream. */
 export interface SampleFailure<P> {
+  /** The source's value whose sample failed. */
   readonly item: P;
   /**
    * The service's or the client's error. What `request` throws is a `ValidationError`, and what a sampler of your own fails
@@ -44,8 +49,14 @@ export interface SampleFailure<P> {
 }
 
 /** An item that `sampleFrom` can ask for as it is; for any other give `request`. */
-export type PromptItem = ModelInput | { readonly prompt: ModelInput };
+export type PromptItem =
+  | ModelInput
+  | {
+      /** What to continue. */
+      readonly prompt: ModelInput;
+    };
 
+/** Options of `sampleFrom`. */
 export interface SampleFromOptions<P> extends Omit<SampleOptions, 'prompt'> {
   /** What to ask for an item; wins over the other options. Default: the item is the prompt, or has it as `prompt`. */
   readonly request?: (item: P) => SampleOptions;

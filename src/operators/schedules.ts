@@ -1,11 +1,13 @@
 /** A learning rate by step, counted from 0. */
 export type Schedule = (step: number) => number;
 
+/** Options of schedules that warm up. */
 export interface WarmUpOptions {
   /** How many steps the rate takes to rise to its peak, in equal parts, the first step with one part. Default 0. */
   readonly warmUp?: number;
 }
 
+/** Options of schedules that decay. */
 export interface DecayOptions extends WarmUpOptions {
   /** The step, warm-up included, at which the rate has come down to `end`: an integer ≥ 1. */
   readonly steps: number;

@@ -1,6 +1,7 @@
 import { concat, defer, EMPTY, mergeMap, type MonoTypeOperatorFunction, of } from 'rxjs';
 import { seededRandom } from './internal/random.js';
 
+/** Options of `shuffle`. */
 export interface ShuffleOptions {
   /** How many values are held to choose from: an integer ≥ 1. 1 keeps the order. */
   readonly window: number;

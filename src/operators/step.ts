@@ -5,7 +5,9 @@ import type { Checkpoint } from './trainingBatch.js';
 export interface Evaluation {
   /** The step whose weights were evaluated, counted from 0. */
   readonly index: number;
+  /** What the evaluation returned, by name. */
   readonly metrics: Readonly<Record<string, number>>;
+  /** How long it took, in milliseconds. */
   readonly durationMs: number;
 }
 
@@ -22,8 +24,11 @@ export interface Step {
   readonly lossSum: number;
   /** All metrics of the step's passes, reduced, and those of its optimizer step, under the service's names. */
   readonly metrics: Readonly<Record<string, number>>;
+  /** How many datums the step trained on. */
   readonly datums: number;
+  /** How many tokens those datums have together. */
   readonly tokens: number;
+  /** The learning rate of the step's optimizer update. */
   readonly learningRate: number;
   /** How many batches of the data are trained on after this step. */
   readonly batches: number;

@@ -3,6 +3,7 @@ import { Downstream } from './internal/Downstream.js';
 import { listen } from './internal/listen.js';
 import { longTimer } from './internal/longTimer.js';
 
+/** Options of `takeUntilIdle`. */
 export interface TakeUntilIdleOptions {
   /** How long the source may be silent, from subscribe on, in milliseconds: ≥ 0; Infinity: for ever. */
   readonly idleMs: number;

@@ -19,6 +19,7 @@ export interface SupervisedRenderer<M, O> {
   declareTools?(tools: readonly ToolSpec[], systemPrompt?: string): Message[];
 }
 
+/** Options of `toDatums`. */
 export interface ToDatumsOptions<O> extends DatumOptions {
   /** Which messages are trained on. Default: the renderer's, the last turn of the assistant; see below for rows with weights. */
   readonly trainOn?: O;

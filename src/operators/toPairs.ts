@@ -10,6 +10,7 @@ import type { SupervisedRenderer } from './toDatums.js';
 /** The datum of the preferred answer, then that of the other one. */
 export type Pair = readonly [chosen: Datum, rejected: Datum];
 
+/** Options of `toPairs`. */
 export interface ToPairsOptions {
   /** Positions of each sequence that are kept, at least 2, counted from the left. Default: all. */
   readonly maxLength?: number;

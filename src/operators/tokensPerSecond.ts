@@ -1,5 +1,6 @@
 import { asyncScheduler, defer, map, type OperatorFunction, type SchedulerLike } from 'rxjs';
 
+/** Options of `tokensPerSecond`. */
 export interface TokensPerSecondOptions<T> {
   /** The tokens of a value. Default: its `tokens`. */
   readonly tokens?: (value: T) => number;

@@ -47,24 +47,28 @@ interface StepOptions {
 interface WithAdam {
   /** Adam's parameters; the learning rate may follow a schedule. Default: the service's, with a rate of 1e-4. */
   readonly adam?: Scheduled<AdamParams>;
+  /** Not together with `adam`. */
   readonly optimizer?: never;
 }
 
 interface WithOptimizer {
   /** Another optimizer family, in place of `adam`; `type` is its name. */
   readonly optimizer: Scheduled<OptimizerParams>;
+  /** Not together with `optimizer`. */
   readonly adam?: never;
 }
 
 interface Accumulating {
   /** How many batches' gradients are added up for one optimizer step: an integer ≥ 1. Default 1. */
   readonly accumulate?: number;
+  /** Not together with `accumulate`. */
   readonly substeps?: never;
 }
 
 interface InSubsteps {
   /** In how many parts a batch is trained on, each with its own optimizer step: an integer ≥ 1. Default 1. */
   readonly substeps: number;
+  /** Not together with `substeps`. */
   readonly accumulate?: never;
 }
 

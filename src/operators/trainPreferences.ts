@@ -8,6 +8,7 @@ import type { Trainable } from './Trainable.js';
 import type { TrainingBatch } from './trainingBatch.js';
 import { type ComputesLogprobs, withReference } from './withReference.js';
 
+/** Options of `trainPreferences`: those of `train` except the loss, which comes from here. */
 export type TrainPreferencesOptions = Omit<TrainOptions, 'loss' | 'lossFnConfig' | 'substeps'> & {
   /** A loss of pairs. Default `dpo()`, with a beta of 0.1. */
   readonly loss?: TracedLoss;

@@ -28,7 +28,10 @@ export interface StopCheckpointOptions extends SaveNowOptions {
 }
 
 /** The options of `train`, and what to save where the run is stopped. */
-export type TrainUntilOptions = TrainOptions & { readonly checkpoint?: StopCheckpointOptions };
+export type TrainUntilOptions = TrainOptions & {
+  /** The checkpoint to save when the run is stopped. Default: see {@link StopCheckpointOptions}. */
+  readonly checkpoint?: StopCheckpointOptions;
+};
 
 /**
  * {@link train} that can be stopped: it submits nothing once `stop$` has emitted, finishes the steps that were submitted,

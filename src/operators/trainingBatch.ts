@@ -46,9 +46,11 @@ export type Mark<T = unknown> = (trainer: T, at: MarkPoint) => MarkResult | void
 
 /** A batch that knows its place in the data and what is to happen right after its step. */
 export interface MarkedBatch<T = unknown> {
+  /** The batch's datums. */
   readonly data: readonly Datum[];
   /** Its place in the stream of all batches, counted from 0, also in a run that was resumed. */
   readonly position: number;
+  /** What to do right after this batch's step. */
   readonly marks: readonly Mark<T>[];
   /** Whether it is the last batch, where an operator with `atEnd` has found out. Default: not known. */
   readonly last?: boolean;

@@ -13,6 +13,7 @@ export interface ComputesLogprobs {
   computeLogprobs(prompt: ModelInput): ObservableInput<Float32Array>;
 }
 
+/** Options of `withReference`. */
 export interface WithReferenceOptions {
   /** How many further batches are asked about before one is through: an integer ≥ 0. Default 1. */
   readonly ahead?: number;

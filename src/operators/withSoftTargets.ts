@@ -9,6 +9,7 @@ import { cancelling } from './internal/cancelling.js';
 import type { Sampleable } from './sampleFrom.js';
 import { type MarkedBatch, numberBatches, type TrainingBatch } from './trainingBatch.js';
 
+/** Options of `withSoftTargets`. */
 export interface WithSoftTargetsOptions {
   /** How many of the teacher's likeliest tokens are kept at each position: an integer ≥ 1. */
   readonly topK: number;

@@ -10,6 +10,7 @@ import type { RlStep } from './learning/rlStep.js';
 import { singleTurn } from './environments/singleTurn.js';
 import { taught, type TaughtOptions } from './environments/taught.js';
 
+/** Options of `distill`. */
 export interface DistillOptions<T, S extends Sampleable = SamplingClient>
   extends TaughtOptions<T>, Omit<ReinforceOptions<T, S>, 'advantages' | 'groupReward'> {
   /** Writes prompts and knows where answers stop. */

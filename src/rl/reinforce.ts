@@ -10,6 +10,7 @@ import type { RlStep } from './learning/rlStep.js';
 import type { Agent, Group } from './sampling/rollout.js';
 import { rollouts, type RolloutsOptions } from './sampling/rollouts.js';
 
+/** Options of `reinforce`. */
 export interface ReinforceOptions<T, S extends Sampleable = SamplingClient>
   extends Omit<RolloutsOptions<T, S>, 'policy'>, Omit<GrpoOptions<S>, 'policy' | 'scheduler' | 'resume' | 'onEvent'> {
   /** Judges the tries at a task together; what it gives is added to their rewards. Default: nothing is. */

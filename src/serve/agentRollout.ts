@@ -13,6 +13,7 @@ export interface AgentEndpoint {
   readonly baseURL: string;
   /** For Anthropic's clients. */
   readonly url: string;
+  /** The key the agent must send: it identifies the rollout. */
   readonly apiKey: string;
   /** The name to give as `model`; any other works as well. */
   readonly model: string;
@@ -25,6 +26,7 @@ export interface AgentEndpoint {
 /** What came of it: a reward, or a reward with what else is worth knowing. */
 export type AgentResult = number | Omit<Rollout, 'turns'>;
 
+/** Options of `agentRollout`. */
 export interface AgentRolloutOptions {
   /** Writes and reads the conversations of the model. */
   readonly renderer: Renderer;

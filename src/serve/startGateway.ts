@@ -29,7 +29,9 @@ export interface ServedGateway {
   readonly baseURL: string;
   /** For Anthropic's clients, which add `/v1` themselves. */
   readonly url: string;
+  /** The key that clients must send. */
   readonly apiKey: string;
+  /** The port it listens on. */
   readonly port: number;
   /** Opens a way for one agent, at an address of its own, and records what is sampled on it. */
   record(policy: Pick<Policy<unknown>, 'sample'>, renderer: Renderer): RecordedSession;

@@ -7,6 +7,7 @@ import { JsonlFile } from './internal/jsonlFile.js';
 import { jsonLine } from './internal/jsonLine.js';
 import { writeAtomically } from './internal/writeAtomically.js';
 
+/** Options of `metricsLog`. */
 export interface MetricsLogOptions {
   /** Written to `config.json`, pretty, when the run starts: whatever is worth knowing of it. */
   readonly config?: unknown;

@@ -15,11 +15,15 @@ import { waitingFor } from './internal/waitingFor.js';
 
 /** Where a bar is drawn: `process.stderr`, or anything like it. */
 export interface ProgressStream {
+  /** Writes text, as `process.stderr.write` does. */
   write(text: string): unknown;
+  /** Whether it is a terminal. Default false: plain lines instead of a bar. */
   readonly isTTY?: boolean | undefined;
+  /** Width of the terminal in characters. Default 80. */
   readonly columns?: number | undefined;
 }
 
+/** Options of `progressBar`. */
 export interface ProgressBarOptions<T> {
   /** How many values there will be in all; makes a bar and a time left. Default: not known. */
   readonly total?: number;

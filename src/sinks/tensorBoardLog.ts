@@ -6,6 +6,7 @@ import type { Step } from '../operators/step.js';
 import { evaluationsOf, scalarsOf } from './internal/scalarsOf.js';
 import { TensorBoardFile } from './internal/tensorBoardFile.js';
 
+/** Options of `tensorBoardLog`. */
 export interface TensorBoardLogOptions {
   /** For the time of each step. Default `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;

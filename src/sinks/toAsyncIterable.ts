@@ -3,6 +3,7 @@ import { Queue } from '../client/connection/Queue.js';
 import { Gate, withGate } from '../operators/gate.js';
 import { WatchedQueue } from '../operators/internal/WatchedQueue.js';
 
+/** Options of `toAsyncIterable`. */
 export interface ToAsyncIterableOptions {
   /** Ends the iteration: whoever waits for a value gets the signal's reason as the error. Default: none. */
   readonly signal?: AbortSignal;

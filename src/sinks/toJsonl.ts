@@ -1,6 +1,7 @@
 import { defer, type MonoTypeOperatorFunction, tap } from 'rxjs';
 import { JsonlFile } from './internal/jsonlFile.js';
 
+/** Options of `toJsonl`. */
 export interface ToJsonlOptions<T> {
   /** What to write for a value. Default: the value. */
   readonly encode?: (value: T) => unknown;

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asyncScheduler, interval, type Observable, type SchedulerLike, Subscription } from 'rxjs';
 import { jsonLine } from './internal/jsonLine.js';
 
+/** Options of `toServerSentEvents`. */
 export interface ToServerSentEventsOptions<T> {
   /** What to send for a value; sent as JSON. Default: the value. */
   readonly encode?: (value: T) => unknown;

@@ -7,6 +7,7 @@ import type { Step } from '../operators/step.js';
 import { evaluationsOf, scalarsOf } from './internal/scalarsOf.js';
 import { WandbFile } from './internal/wandbFile.js';
 
+/** Options of `wandbLog`. */
 export interface WandbLogOptions {
   /** Default `tinker-rx`. */
   readonly project?: string;

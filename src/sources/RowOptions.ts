@@ -1,7 +1,9 @@
 /** What a file source tells while it reads, for progress bars and logs. */
 export type SourceEvent =
   | {
+      /** How far a file has been read. */
       readonly type: 'source-progress';
+      /** The file's path. */
       readonly file: string;
       /** Bytes read so far, as they lie on disk: compressed ones for a compressed file. */
       readonly bytes: number;
@@ -21,6 +23,7 @@ export type SourceEvent =
 
 /** A field that nothing reads, or that the renderer leaves out; told once, at the end. */
 export interface FieldEvent {
+  /** A field of the rows is not used for anything. */
   readonly type: 'field-unused';
   /** Its file; 'conversation' where it came from none. */
   readonly file: string;
@@ -38,6 +41,7 @@ export interface RowEvent {
   readonly file: string;
   /** The line in the file, or the number of the row, from 1. */
   readonly line: number;
+  /** What is wrong with the row. */
   readonly reason: string;
 }
 

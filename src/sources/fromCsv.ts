@@ -6,6 +6,7 @@ import { RowTally } from './internal/rowTally.js';
 import type { RowOptions } from './RowOptions.js';
 import { SourceError } from './SourceError.js';
 
+/** Options of `fromCsv`. */
 export interface CsvOptions<T> extends RowOptions<T> {
   /** One character. Default: a tab for files ending in `.tsv`, else a comma. */
   readonly delimiter?: string;

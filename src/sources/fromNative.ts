@@ -2,6 +2,7 @@ import { Observable } from 'rxjs';
 
 /** The platform's own Observable, as browsers have it: `element.when('click')`, `new Observable(…)`. */
 export interface NativeObservable<T> {
+  /** Starts it, as the platform's own `Observable` does. */
   subscribe(
     observer: {
       readonly next: (value: T) => void;

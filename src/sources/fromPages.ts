@@ -5,12 +5,15 @@ import { keepGate } from '../operators/keepGate.js';
 
 /** What to ask a paged list for: the offset and limit, or the cursor that the last page gave. */
 export interface PageRequest<C> {
+  /** How many items to skip. */
   readonly offset: number;
+  /** How many items to return at most. */
   readonly limit: number;
   /** Undefined for the first page. */
   readonly cursor: C | undefined;
 }
 
+/** Options of `fromPages`. */
 export interface PagesOptions<P, T, C> {
   /** The items of a page. */
   readonly items: (page: P) => readonly T[];

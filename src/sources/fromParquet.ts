@@ -8,6 +8,7 @@ import { RowTally } from './internal/rowTally.js';
 import type { RowOptions } from './RowOptions.js';
 import { SourceError } from './SourceError.js';
 
+/** Options of `fromParquet`. */
 export interface ParquetOptions<T> extends RowOptions<T> {
   /** The columns to read. Default: all. */
   readonly columns?: readonly string[];

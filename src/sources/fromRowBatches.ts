@@ -3,6 +3,7 @@ import { withGate } from '../operators/gate.js';
 import { findGate } from '../operators/internal/findGate.js';
 import { RowWalk } from './internal/RowWalk.js';
 
+/** Options of `fromRowBatches`. */
 export interface RowBatchesOptions {
   /** What `backpressure$` calls the source. Default 'fromRowBatches'. */
   readonly name?: string;

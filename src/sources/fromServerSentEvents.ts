@@ -20,6 +20,7 @@ export type { ServerSentEvent };
 /** The server refused an event stream; `status` says how. */
 export class ServerSentEventsError extends TinkerError {
   readonly code = 'event_stream';
+  /** The HTTP status of the response. */
   readonly status: number;
 
   constructor(status: number, reason: string) {
@@ -28,6 +29,7 @@ export class ServerSentEventsError extends TinkerError {
   }
 }
 
+/** Options of `fromServerSentEvents`. */
 export interface ServerSentEventsOptions {
   /** Sent with every request. Default none. */
   readonly headers?: Readonly<Record<string, string>>;

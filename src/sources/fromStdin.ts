@@ -7,6 +7,7 @@ import { RowTally } from './internal/rowTally.js';
 import type { RowOptions } from './RowOptions.js';
 import { SourceError } from './SourceError.js';
 
+/** Options of `fromStdin`. */
 export interface StdinOptions<T> extends RowOptions<T> {
   /** What to read instead of standard input. */
   readonly input?: Readable;

@@ -14,6 +14,7 @@ export interface ResumePoint {
   readonly checkpoint?: Checkpoint & { readonly statePath: string };
 }
 
+/** Options of `resumeFrom`. */
 export interface ResumeFromOptions {
   /** For telling which checkpoints have expired. Default `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;

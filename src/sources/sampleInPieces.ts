@@ -8,6 +8,7 @@ import { ValidationError } from '../wire/tinkerError.js';
 
 /** Options of {@link sampleInPieces}. */
 export interface SampleInPiecesOptions {
+  /** What to continue. */
   readonly prompt: ModelInput;
   /** Most tokens in one piece: ≥ 1. Each piece is a request of its own, so small pieces cost more. */
   readonly tokens: number;
@@ -23,6 +24,7 @@ export interface SampleInPiecesOptions {
 export interface SamplePiece<S = Sampleable> {
   /** 0, 1, 2, … */
   readonly index: number;
+  /** The tokens of this piece. */
   readonly tokens: Int32Array;
   /** One value per token, where the service returns them. */
   readonly logprobs: Float32Array | undefined;

@@ -3,7 +3,9 @@ import { type ConversationMessage, toConversation } from './toConversation.js';
 
 /** Two conversations that differ in how they end, and which end was preferred. */
 export interface Preference {
+  /** The conversation that ends with the preferred answer. */
   readonly chosen: readonly ConversationMessage[];
+  /** The conversation that ends with the other answer. */
   readonly rejected: readonly ConversationMessage[];
   /** The tools the row declares beside its messages; `toPairs` declares them in the renderer's own words. Absent: none. */
   readonly tools?: readonly ToolSpec[];

@@ -5,12 +5,17 @@ import { ForwardBackwardRequestJson, ForwardRequestJson, type ForwardBackwardReq
 
 /** A request that reached the fake service, and what became of it. */
 export class FakeRequest {
+  /** The HTTP method. */
   readonly method: TransportRequest['method'];
   /** Below `/api/v1/`, without the query. */
   readonly path: string;
+  /** The query of the URL. */
   readonly query: URLSearchParams;
+  /** Which connection pool it went through. */
   readonly lane: Lane;
+  /** The headers, names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The body as it was sent, or undefined. */
   readonly body: string | Uint8Array | undefined;
   /** `open` until it is answered, gets no answer, or the client gives up on it. */
   state: 'open' | 'answered' | 'failed' | 'aborted' = 'open';

@@ -27,6 +27,7 @@ export class VirtualClock implements SchedulerLike {
     return this.#nowMs;
   }
 
+  /** Runs work after a delay in virtual milliseconds, as every RxJS scheduler does. */
   schedule<T>(work: (this: SchedulerAction<T>, state?: T) => void, delay = 0, state?: T): Subscription {
     return new ClockAction(work, (action, delayMs, next) => this.#alarm(action, delayMs, next)).schedule(state, delay);
   }

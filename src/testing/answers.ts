@@ -28,6 +28,7 @@ export const text = (status: number, body = '', headers: Headers = {}): Transpor
   body: utf8.encode(body),
 });
 
+/** A response with a protobuf body, status 200. */
 export const protobuf = (body: Uint8Array): TransportResponse => ({
   status: 200,
   headers: { 'content-type': 'application/x-protobuf' },

@@ -18,6 +18,7 @@ import type { FakeRequest } from './FakeRequest.js';
 export interface FakeWork {
   /** The service's flags, where they differ from their defaults. */
   readonly config?: Partial<ClientConfig>;
+  /** Flags that the service may change while a client runs. Default: its defaults. */
   readonly dynamicConfig?: Partial<DynamicConfig>;
   /** What it takes and gives. Default `protobuf`, which takes JSON too; `json` refuses protobuf as SkyRL does. */
   readonly speaks?: 'protobuf' | 'json';

@@ -11,6 +11,7 @@ export interface FakeSampler {
   readonly steps: number;
 }
 
+/** Options of `fakeTrainer`. */
 export interface FakeTrainerOptions {
   /** How long a pass and its optimizer step take, one after the other, as a queue would. Default 4. */
   readonly passMs?: number;

@@ -17,12 +17,14 @@ export type Reply = Answer | ((request: FakeRequest) => Answer | undefined);
  */
 export type Script = Readonly<Record<string, Reply | readonly Reply[]>>;
 
+/** Options of `fakeTransport`. */
 export interface FakeTransportOptions extends FakeWork {
   /**
    * The clock of the test: a {@link VirtualClock}, or RxJS's TestScheduler. One of the latter that would run without end, because its
    * `maxFrames` is infinite, is ended after an hour: a client's heartbeat never ends by itself.
    */
   readonly scheduler: SchedulerLike;
+  /** Answers to requests, tried before the built-in ones. Default: none. */
   readonly script?: Script;
   /** Time from a request to its answer. Default 0: answered before the call returns. */
   readonly latencyMs?: number | ((request: FakeRequest) => number);
@@ -30,7 +32,9 @@ export interface FakeTransportOptions extends FakeWork {
   readonly workMs?: number | ((request: FakeRequest) => number);
 }
 
+/** A transport without a network, and what was sent through it. */
 export interface FakeTransport {
+  /** Give it to a client as `transport`. */
   readonly transport: Transport;
   /** Everything that was sent so far, in order. */
   readonly requests: readonly FakeRequest[];
@@ -40,13 +44,21 @@ export interface FakeTransport {
   readonly to: (path: string) => readonly FakeRequest[];
   /** Options that make a client talk to this fake, by this clock, without chance: `new ServiceClient(fake.clientOptions)`. */
   readonly clientOptions: {
+    /** A made-up key. */
     readonly apiKey: string;
+    /** A made-up address. */
     readonly baseUrl: string;
+    /** The fake transport. */
     readonly transport: Transport;
+    /** The test's clock. */
     readonly scheduler: SchedulerLike;
+    /** The same numbers in every run. */
     readonly random: () => number;
+    /** The same ids in every run. */
     readonly uuid: () => string;
+    /** False: no telemetry is sent. */
     readonly telemetry: boolean;
+    /** `silent`: nothing is logged. */
     readonly logLevel: 'silent';
   };
 }

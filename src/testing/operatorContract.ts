@@ -6,6 +6,7 @@ import { gated } from './gated.js';
 import { inspectShort } from './internal/inspectShort.js';
 import { runMarbles, type RunMarblesOptions } from './runMarbles.js';
 
+/** What `operatorContract` needs to know about the operator. */
 export interface OperatorContract extends Pick<RunMarblesOptions, 'assertDeepEqual'> {
   /** The operator under test, over strings. Called for every case. */
   readonly operator: () => OperatorFunction<string, unknown>;
@@ -16,7 +17,12 @@ export interface OperatorContract extends Pick<RunMarblesOptions, 'assertDeepEqu
   /** When it subscribes to that source. Default `^-!`. */
   readonly emptySubs?: string | string[];
   /** What a failing source, `--#`, becomes, where the operator does not pass the error. Default `--#`. */
-  readonly failing?: { readonly marbles: string; readonly values: Readonly<Record<string, unknown>> };
+  readonly failing?: {
+    /** The source's marbles. */
+    readonly marbles: string;
+    /** The values in them. */
+    readonly values: Readonly<Record<string, unknown>>;
+  };
   /** The operator with a function that throws an Error 'thrown' for the first value it is called with. Default: it has no function. */
   readonly throwing?: () => OperatorFunction<string, unknown>;
 }

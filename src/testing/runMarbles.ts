@@ -3,6 +3,7 @@ import { type RunHelpers, TestScheduler } from 'rxjs/testing';
 import { HOUR_MS } from './internal/endSomeTime.js';
 import { inspectShort } from './internal/inspectShort.js';
 
+/** Options of `runMarbles`. */
 export interface RunMarblesOptions {
   /** Compares what came with what was expected, and throws: `(a, e) => expect(a).toStrictEqual(e)`. Default: throws an Error with both. */
   readonly assertDeepEqual?: (actual: unknown, expected: unknown) => void;

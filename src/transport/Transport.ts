@@ -6,19 +6,25 @@ import type { Observable } from 'rxjs';
  */
 export type Lane = 'session' | 'training' | 'sampling' | 'polls' | 'sessionPolls' | 'telemetry' | 'rest';
 
+/** One HTTP request, as the client hands it to a transport. */
 export interface TransportRequest {
+  /** The HTTP method. */
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Below the base URL, from its slash on, query included: `/api/v1/asample`. */
   readonly path: string;
+  /** Which connection pool it goes through. */
   readonly lane: Lane;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The body: JSON text or protobuf bytes. Default: none. */
   readonly body?: string | Uint8Array;
   /** When to give up: this long without any of the body leaving, or after it has left without the whole answer. */
   readonly timeoutMs: number;
 }
 
+/** One HTTP response, whatever its status. */
 export interface TransportResponse {
+  /** The HTTP status. */
   readonly status: number;
   /** Lower-case names; several values of one name are joined by commas. */
   readonly headers: Readonly<Record<string, string>>;
@@ -45,9 +51,11 @@ export type FailureKind = 'connection' | 'timeout' | 'untrusted' | 'request' | '
 
 /** A request that got no answer. */
 export class TransportFailure extends Error {
+  /** Always `TransportFailure`. */
   override readonly name = 'TransportFailure';
 
   constructor(
+    /** What went wrong with the connection. */
     readonly kind: FailureKind,
     message: string,
     cause?: unknown,

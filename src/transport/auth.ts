@@ -30,6 +30,7 @@ export interface TokenSource {
   stop(): void;
 }
 
+/** No API key could be found, or the credential command failed. */
 export class CredentialError extends TinkerError {
   readonly code = 'credential';
 }

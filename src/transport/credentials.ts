@@ -13,7 +13,19 @@ const KeyRecord = response('KeyRecord', {
   note: optional(t.string),
   details: optional(t.UnknownRecord),
 });
-export type KeyRecord = t.TypeOf<typeof KeyRecord>;
+/** One stored API key. */
+export interface KeyRecord {
+  /** How it came here: `manual` (entered) or `generated` (by a login). */
+  readonly type: 'manual' | 'generated';
+  /** The key itself. */
+  readonly key: string;
+  /** A name to recognise it by. */
+  readonly name: string;
+  /** A note. Default: none. */
+  readonly note?: string;
+  /** What the service said about it. Default: nothing. */
+  readonly details?: { [x: string]: unknown };
+}
 
 const StoredCredentials = response('StoredCredentials', {
   version: withDefault(t.literal(1), 1),
@@ -33,9 +45,16 @@ const defaultCredentialsPath = (): string => join(homedir(), '.tinker', 'credent
  * replaced whole, so that a reader sees the old file or the new one.
  */
 export class CredentialStore {
-  constructor(readonly path: string = defaultCredentialsPath()) {}
+  constructor(
+    /** The file the keys are kept in. Default `~/.tinker/credentials.json`. */
+    readonly path: string = defaultCredentialsPath(),
+  ) {}
 
-  /** @throws ValidationError when the file is there but is no credentials file. Its content is never shown. */
+  /**
+   * Reads the file. An absent file is an empty store.
+   *
+   * @throws ValidationError when the file is there but is no credentials file. Its content is never shown.
+   */
   load(): StoredCredentials {
     let text: string;
     try {
@@ -56,16 +75,19 @@ export class CredentialStore {
     return decoded.right;
   }
 
+  /** Returns the API key that is used if nothing else is set, or undefined. */
   defaultKey(): string | undefined {
     const { default: id, keys } = this.load();
     return id === undefined ? undefined : keys[id]?.key;
   }
 
+  /** Adds a key, or replaces the one with this id. */
   addKey(id: string, record: KeyRecord): void {
     const stored = this.load();
     this.#save({ ...stored, keys: { ...stored.keys, [id]: record } });
   }
 
+  /** Chooses the default key by id; undefined for none. */
   setDefault(id: string | undefined): void {
     const { default: _, ...stored } = this.load();
     if (id !== undefined && stored.keys[id] === undefined)
@@ -73,6 +95,7 @@ export class CredentialStore {
     this.#save(id === undefined ? stored : { ...stored, default: id });
   }
 
+  /** Deletes a key; if it was the default there is none afterwards. */
   deleteKey(id: string): void {
     const { default: chosen, ...stored } = this.load();
     const { [id]: deleted, ...keys } = stored.keys;

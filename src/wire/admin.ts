@@ -2,6 +2,7 @@ import * as t from 'io-ts';
 import { Finite, NonNegativeInteger } from './number.js';
 import { optional, response, withDefault } from './record.js';
 import { UserMetadata } from './session.js';
+import type * as types from './adminTypes.js';
 
 export const AuditLogResponse = response('AuditLogResponse', {
   entries: t.array(
@@ -15,7 +16,7 @@ export const AuditLogResponse = response('AuditLogResponse', {
     }),
   ),
 });
-export type AuditLogResponse = t.TypeOf<typeof AuditLogResponse>;
+export type AuditLogResponse = types.AuditLogResponse;
 
 /** What was billed: tokens trained or sampled, checkpoints, or storage. Fields not of its kind are absent. */
 export const BillingEventInfo = response('BillingEventInfo', {
@@ -25,7 +26,7 @@ export const BillingEventInfo = response('BillingEventInfo', {
   count: optional(NonNegativeInteger),
   gigabyte_hours: optional(Finite),
 });
-export type BillingEventInfo = t.TypeOf<typeof BillingEventInfo>;
+export type BillingEventInfo = types.BillingEventInfo;
 
 export const BillingUsageResponse = response('BillingUsageResponse', {
   data: t.array(
@@ -49,7 +50,7 @@ export const BillingUsageResponse = response('BillingUsageResponse', {
   ),
   cost_data_through: optional(t.string),
 });
-export type BillingUsageResponse = t.TypeOf<typeof BillingUsageResponse>;
+export type BillingUsageResponse = types.BillingUsageResponse;
 
 export const CheckpointStorageUsageResponse = response('CheckpointStorageUsageResponse', {
   effective_rate_usd_per_gigabyte_month: optional(Finite),
@@ -66,7 +67,7 @@ export const CheckpointStorageUsageResponse = response('CheckpointStorageUsageRe
     }),
   ),
 });
-export type CheckpointStorageUsageResponse = t.TypeOf<typeof CheckpointStorageUsageResponse>;
+export type CheckpointStorageUsageResponse = types.CheckpointStorageUsageResponse;
 
 export const ApiKeyResponse = response('ApiKeyResponse', {
   key_id: optional(t.union([t.string, NonNegativeInteger])),
@@ -79,4 +80,4 @@ export const ApiKeyResponse = response('ApiKeyResponse', {
     }),
   ),
 });
-export type ApiKeyResponse = t.TypeOf<typeof ApiKeyResponse>;
+export type ApiKeyResponse = types.ApiKeyResponse;

@@ -12,6 +12,7 @@ export const EncodedTextChunk = request('EncodedTextChunk', {
 });
 /** Text, as token ids. */
 export interface EncodedTextChunk {
+  /** Which kind of chunk this is. */
   readonly type: 'encoded_text';
   /** Ids from 0 to 2³¹ − 1. */
   readonly tokens: Int32Array;
@@ -25,6 +26,7 @@ export const ImageChunk = request('ImageChunk', {
 });
 /** An image, as the bytes of its file. */
 export interface ImageChunk {
+  /** Which kind of chunk this is. */
   readonly type: 'image';
   /** The file's own bytes, not base64. */
   readonly data: Uint8Array;
@@ -42,6 +44,7 @@ export const ImageAssetPointerChunk = request('ImageAssetPointerChunk', {
 });
 /** An image that the service has already. */
 export interface ImageAssetPointerChunk {
+  /** Which kind of chunk this is. */
   readonly type: 'image_asset_pointer';
   /** Where the service keeps it. */
   readonly location: string;
@@ -57,6 +60,7 @@ export const DmelChunk = request('DmelChunk', {
 });
 /** Audio, as discretised mel spectra. */
 export interface DmelChunk {
+  /** Which kind of chunk this is. */
   readonly type: 'dmel';
   /** The bytes as the service takes them, not base64. */
   readonly dmel: Uint8Array;

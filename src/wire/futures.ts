@@ -54,6 +54,7 @@ export const CompleteMetadata = response('CompleteMetadata', {
   response_payload_size: withDefault(NonNegativeInteger, 0),
 });
 
+/** Whose fault a failure was, as the service reports it. */
 export type RequestErrorCategory = 'unknown' | 'server' | 'user';
 /** Case does not matter; what is not known is unknown. */
 export const toErrorCategory = (category: unknown): RequestErrorCategory => {

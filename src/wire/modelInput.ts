@@ -7,7 +7,10 @@ import { ValidationError } from './tinkerError.js';
 /** What a model reads: text tokens, images and audio, in order. Immutable; every change makes a new one. */
 export class ModelInput {
   /** @throws ValidationError for a chunk of an unknown kind, or one that holds what its kind cannot. */
-  constructor(readonly chunks: readonly ModelInputChunk[]) {
+  constructor(
+    /** The parts, in order. */
+    readonly chunks: readonly ModelInputChunk[],
+  ) {
     if (!Array.isArray(chunks)) throw new ValidationError('a ModelInput is made of a list of chunks');
     chunks.forEach((chunk: ModelInputChunk, index) => {
       // Text first, and by hand: nearly every chunk is text, and its mistakes are worth naming token by token.
@@ -24,6 +27,7 @@ export class ModelInput {
     return new ModelInput([textChunk(tokens)]);
   }
 
+  /** An input without any chunks. */
   static empty(): ModelInput {
     return new ModelInput([]);
   }
@@ -55,6 +59,7 @@ export class ModelInput {
     return new ModelInput([...this.chunks, chunk]);
   }
 
+  /** A new input with one more token at the end; this one stays as it is. */
   appendInt(token: number): ModelInput {
     return new ModelInput([...this.chunks, textChunk([token])]);
   }

@@ -41,6 +41,7 @@ export const DimuonParams = request('DimuonParams', {
 });
 /** One step of the dimuon family; the model must have been created with it. */
 export type DimuonParams = {
+  /** Always `dimuon`. */
   readonly type: 'dimuon';
   /** How far a step goes: a number ≥ 0. No default. */
   readonly learningRate: number;
@@ -52,6 +53,7 @@ export type DimuonParams = {
 
 /** An optimizer family this release does not know, passed through as it is, keys and all. */
 export interface OtherOptimizer {
+  /** The family's name. */
   readonly type: string;
   readonly [field: string]: unknown;
 }
@@ -68,6 +70,7 @@ export const OtherOptimizer: t.Type<OtherOptimizer> = new t.Type<OtherOptimizer>
 export const AdamOptimizerConfig = request('AdamOptimizerConfig', { type: t.literal('adamw') });
 /** AdamW, which every model has by default. */
 export type AdamOptimizerConfig = {
+  /** Always `adamw`. */
   readonly type: 'adamw';
 };
 export const DimuonOptimizerConfig = request('DimuonOptimizerConfig', {
@@ -76,6 +79,7 @@ export const DimuonOptimizerConfig = request('DimuonOptimizerConfig', {
 });
 /** Dimuon, in place of AdamW. */
 export type DimuonOptimizerConfig = {
+  /** Always `dimuon`. */
   readonly type: 'dimuon';
   /** Default 1, the only one so far. */
   readonly version?: 1;
@@ -84,5 +88,6 @@ export type DimuonOptimizerConfig = {
 /** The optimizer family of a model, fixed when the model is created. */
 export const OptimizerConfig = t.union([AdamOptimizerConfig, DimuonOptimizerConfig, OtherOptimizer], 'OptimizerConfig');
 export type OptimizerConfig = AdamOptimizerConfig | DimuonOptimizerConfig | OtherOptimizer;
+/** One optimizer step of a family other than Adam. For Adam see {@link AdamParams}. */
 export const OptimizerParams = t.union([DimuonParams, OtherOptimizer], 'OptimizerParams');
 export type OptimizerParams = DimuonParams | OtherOptimizer;

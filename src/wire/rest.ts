@@ -2,6 +2,7 @@ import * as t from 'io-ts';
 import { NonNegativeInteger, PageSize, PositiveInteger } from './number.js';
 import { optional, request, response, withDefault } from './record.js';
 import { FinishStatus, UserMetadata } from './session.js';
+import type * as types from './restTypes.js';
 
 /** Times are kept as the server wrote them (ISO 8601, with or without a zone). */
 const Timestamp = t.string;
@@ -22,20 +23,20 @@ export const Checkpoint = response('Checkpoint', {
   expires_at: optional(Timestamp),
   base_model: optional(t.string),
 });
-export type Checkpoint = t.TypeOf<typeof Checkpoint>;
+export type Checkpoint = types.Checkpoint;
 
 export const Cursor = response('Cursor', {
   offset: NonNegativeInteger,
   limit: NonNegativeInteger,
   total_count: NonNegativeInteger,
 });
-export type Cursor = t.TypeOf<typeof Cursor>;
+export type Cursor = types.Cursor;
 
 export const CheckpointsListResponse = response('CheckpointsListResponse', {
   checkpoints: t.array(Checkpoint),
   cursor: optional(Cursor),
 });
-export type CheckpointsListResponse = t.TypeOf<typeof CheckpointsListResponse>;
+export type CheckpointsListResponse = types.CheckpointsListResponse;
 
 export const TrainingRun = response('TrainingRun', {
   training_run_id: t.string,
@@ -49,19 +50,19 @@ export const TrainingRun = response('TrainingRun', {
   last_sampler_checkpoint: optional(Checkpoint),
   user_metadata: optional(UserMetadata),
 });
-export type TrainingRun = t.TypeOf<typeof TrainingRun>;
+export type TrainingRun = types.TrainingRun;
 
 export const TrainingRunsResponse = response('TrainingRunsResponse', {
   training_runs: t.array(TrainingRun),
   cursor: Cursor,
 });
-export type TrainingRunsResponse = t.TypeOf<typeof TrainingRunsResponse>;
+export type TrainingRunsResponse = types.TrainingRunsResponse;
 
 export const ExternalWeightsUrlsResponse = response('ExternalWeightsUrlsResponse', {
   urls: t.record(t.string, t.string),
   expires: Timestamp,
 });
-export type ExternalWeightsUrlsResponse = t.TypeOf<typeof ExternalWeightsUrlsResponse>;
+export type ExternalWeightsUrlsResponse = types.ExternalWeightsUrlsResponse;
 
 /** The body that sets or, with null, removes a checkpoint's time to live. */
 export const SetTtlRequest = request('SetTtlRequest', { ttl_seconds: t.union([t.null, NonNegativeInteger]) });
@@ -73,9 +74,9 @@ export const GetSessionResponse = response('GetSessionResponse', {
   user_metadata: optional(UserMetadata),
   display_name: optional(t.string),
 });
-export type GetSessionResponse = t.TypeOf<typeof GetSessionResponse>;
+export type GetSessionResponse = types.GetSessionResponse;
 export const ListSessionsResponse = response('ListSessionsResponse', { sessions: t.array(t.string) });
-export type ListSessionsResponse = t.TypeOf<typeof ListSessionsResponse>;
+export type ListSessionsResponse = types.ListSessionsResponse;
 
 const FailedReason = t.union([
   response('FailedRequest', { type: t.literal('request'), request_id: t.string, request_type: t.string }),
@@ -94,13 +95,13 @@ export const SessionStatus = t.union([
   }),
   response('SessionStatus', { type: t.string }),
 ]);
-export type SessionStatus = t.TypeOf<typeof SessionStatus>;
+export type SessionStatus = types.SessionStatus;
 
 export const SessionSearchCursor = response('SessionSearchCursor', {
   last_created_at: Timestamp,
   last_session_id: t.string,
 });
-export type SessionSearchCursor = t.TypeOf<typeof SessionSearchCursor>;
+export type SessionSearchCursor = types.SessionSearchCursor;
 
 const StatusQuery = t.union(
   [
@@ -139,18 +140,18 @@ export const SessionSummary = response('SessionSummary', {
   user_metadata: optional(UserMetadata),
   checkpoint_storage_bytes: optional(NonNegativeInteger),
 });
-export type SessionSummary = t.TypeOf<typeof SessionSummary>;
+export type SessionSummary = types.SessionSummary;
 export const SessionSearchResponse = response('SessionSearchResponse', {
   sessions: t.array(SessionSummary),
   next_cursor: optional(SessionSearchCursor),
 });
-export type SessionSearchResponse = t.TypeOf<typeof SessionSearchResponse>;
+export type SessionSearchResponse = types.SessionSearchResponse;
 
 export const CheckpointSearchCursor = response('CheckpointSearchCursor', {
   last_created_at: Timestamp,
   last_checkpoint_uuid: t.string,
 });
-export type CheckpointSearchCursor = t.TypeOf<typeof CheckpointSearchCursor>;
+export type CheckpointSearchCursor = types.CheckpointSearchCursor;
 export const CheckpointSearchRequest = request('CheckpointSearchRequest', {
   project_ids: optional(t.array(t.string)),
   user_metadata: withDefault(UserMetadata, {}),
@@ -164,7 +165,7 @@ export const CheckpointSearchResponse = response('CheckpointSearchResponse', {
   checkpoints: t.array(Checkpoint),
   next_cursor: optional(CheckpointSearchCursor),
 });
-export type CheckpointSearchResponse = t.TypeOf<typeof CheckpointSearchResponse>;
+export type CheckpointSearchResponse = types.CheckpointSearchResponse;
 
 export const TraceExportResponse = response('TraceExportResponse', {
   status: t.union([t.literal('pending'), t.literal('ready'), t.literal('failed')]),

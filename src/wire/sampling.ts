@@ -3,7 +3,9 @@ import { ModelInputCodec } from './modelInput.js';
 import { Floats, Integer, NonNegative, NonNegativeInteger, PositiveInteger, Probability, Tokens } from './number.js';
 import { optional, request, response, withDefault } from './record.js';
 import { TensorDataCodec, TensorResultCodec, type TensorData } from './tensor.js';
+import type * as types from './modelTypes.js';
 
+/** Why a sample ended: `length` (`maxTokens` reached or the context is full) or `stop` (a stop string or token). */
 export const StopReason = t.union([t.literal('length'), t.literal('stop')], "'length' | 'stop'");
 export type StopReason = t.TypeOf<typeof StopReason>;
 
@@ -74,35 +76,51 @@ export type SampleRequest = t.TypeOf<typeof SampleRequest>;
 
 /** The k most likely tokens at each of `length` positions, row by row; an empty cell is (0, −99999). */
 export interface TopkLogprobs {
+  /** Token ids, `length` rows of `k`, the likeliest first. */
   readonly tokenIds: Int32Array;
+  /** Natural-log probabilities in the same layout. */
   readonly logprobs: Float32Array;
+  /** Entries per position. */
   readonly k: number;
+  /** Number of positions. */
   readonly length: number;
 }
 const EMPTY_TOPK_LOGPROB = -99999;
 
+/** One sampled continuation of the prompt. */
 export interface SampledSequence {
+  /** Why it ended: `length` or `stop`. */
   readonly stopReason: StopReason;
+  /** The sampled token ids, without the prompt; a stop token is included. */
   readonly tokens: Int32Array;
+  /** Natural-log probability of each sampled token, one per token. Absent if the service sent none. */
   readonly logprobs?: Float32Array;
+  /** The likeliest tokens at each sampled position, if `topkSampleLogprobs` asked for them. */
   readonly topkLogprobs?: TopkLogprobs;
   /** The service's name for this sequence, where it gives one; training data refers to it. */
   readonly sequenceId?: string;
 }
 
+/** The samples of one prompt. */
 export interface SampleResponse {
+  /** The samples: `numSamples` of them. */
   readonly sequences: readonly SampledSequence[];
   /** One value a prompt token; NaN where there is none, as for the first. */
   readonly promptLogprobs?: Float32Array;
+  /** The likeliest tokens at each prompt position, if `topkPromptLogprobs` asked for them. */
   readonly topkPromptLogprobs?: TopkLogprobs;
+  /** Logprobs of the tokens that `targetPromptLogprobs` named. */
   readonly targetPromptLogprobs?: TensorData;
+  /** Alternative tokens at each prompt position, if `promptAltTokensK` asked for them. */
   readonly promptAltTokens?: PromptAltTokens;
   /** Prompt tokens that came from the service's prefix cache. */
   readonly promptCacheHitTokens: number;
 }
 /** Tokens drawn beside the prompt's own: two [prompt length − 1, k] tensors. */
 export interface PromptAltTokens {
+  /** The token ids. */
   readonly tokens: TensorData;
+  /** Natural-log probability of each of them. */
   readonly logprobs: TensorData;
 }
 
@@ -215,4 +233,4 @@ export const GetSamplerResponse = response('GetSamplerResponse', {
   base_model: t.string,
   model_path: optional(t.string),
 });
-export type GetSamplerResponse = t.TypeOf<typeof GetSamplerResponse>;
+export type GetSamplerResponse = types.GetSamplerResponse;

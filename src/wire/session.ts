@@ -1,6 +1,7 @@
 import * as t from 'io-ts';
 import { Finite, Integer, NonNegativeInteger, PositiveInteger } from './number.js';
 import { optional, request, response, withDefault } from './record.js';
+import type * as types from './sessionTypes.js';
 
 export const UserMetadata = t.record(t.string, t.string, 'a map of strings');
 export type UserMetadata = Readonly<Record<string, string>>;
@@ -27,7 +28,7 @@ export const ClientConfig = response('ClientConfig', {
   sample_join_sampling_session: withDefault(t.boolean, false),
   custom_loss_server_side: withDefault(t.boolean, false),
 });
-export type ClientConfig = t.TypeOf<typeof ClientConfig>;
+export type ClientConfig = types.ClientConfig;
 
 /** Flags that the service may change while a client runs. */
 export const DynamicConfig = response('DynamicConfig', {
@@ -35,7 +36,7 @@ export const DynamicConfig = response('DynamicConfig', {
   sample_cancel_enabled: withDefault(t.boolean, false),
   sample_cancel_max_batch_size: withDefault(PositiveInteger, 64),
 });
-export type DynamicConfig = t.TypeOf<typeof DynamicConfig>;
+export type DynamicConfig = types.DynamicConfig;
 
 export const AuthTokenResponse = response('AuthTokenResponse', { jwt: t.string });
 
@@ -59,6 +60,7 @@ export const SessionHeartbeatRequest = request('SessionHeartbeatRequest', {
   type: withDefault(t.literal('session_heartbeat'), 'session_heartbeat'),
 });
 
+/** How a session ended, as the client reports it to the service. */
 export const FinishStatus = t.union(
   [t.literal('success'), t.literal('errored'), t.literal('interrupted')],
   "'success' | 'errored' | 'interrupted'",
@@ -75,11 +77,11 @@ export const SupportedModel = response('SupportedModel', {
   trainable: optional(t.boolean),
   sampleable: optional(t.boolean),
 });
-export type SupportedModel = t.TypeOf<typeof SupportedModel>;
+export type SupportedModel = types.SupportedModel;
 export const GetServerCapabilitiesResponse = response('GetServerCapabilitiesResponse', {
   supported_models: t.array(SupportedModel),
 });
-export type GetServerCapabilitiesResponse = t.TypeOf<typeof GetServerCapabilitiesResponse>;
+export type GetServerCapabilitiesResponse = types.GetServerCapabilitiesResponse;
 export const HealthResponse = response('HealthResponse', { status: t.string });
 export type HealthResponse = t.TypeOf<typeof HealthResponse>;
 

@@ -2,9 +2,11 @@ import * as t from 'io-ts';
 import { ValidationError } from './tinkerError.js';
 import { NonNegativeInteger } from './number.js';
 
+/** Element types of tensors: token ids are `int64`, everything else is `float32`. */
 export type TensorDtype = 'int64' | 'float32';
 /** int64 values are an Int32Array where every one fits in 32 bits (tokens always do), else safe integers as doubles. */
 export type TensorValues = Float32Array | Int32Array | Float64Array;
+/** A typed array of numbers. */
 export type NumericArray =
   | Float32Array
   | Float64Array
@@ -18,6 +20,7 @@ export type NumericArray =
 /** What a caller may give where a tensor is wanted. */
 export type TensorInput = TensorData | readonly number[] | readonly (readonly number[])[] | NumericArray;
 
+/** Where the values of a sparse matrix stand, in CSR layout. */
 export interface SparseIndices {
   /** rows + 1 offsets into `colIndices`. */
   readonly crowIndices: Int32Array;
@@ -39,9 +42,13 @@ const SPARSE_NAMES = new Set(['target_tokens', 'weights']);
 
 /** A dense or sparse (CSR) tensor of int64 or float32 values, flattened row by row. */
 export class TensorData {
+  /** Element type. */
   readonly dtype: TensorDtype;
+  /** The elements, row by row; for a sparse tensor only the stored ones. */
   readonly data: TensorValues;
+  /** The extent of each dimension. */
   readonly shape: readonly number[];
+  /** Where the elements stand, if the tensor is sparse. Absent: dense. */
   readonly sparse?: SparseIndices;
 
   constructor(fields: { dtype: TensorDtype; data: TensorValues; shape?: readonly number[]; sparse?: SparseIndices }) {

@@ -7,6 +7,7 @@ export interface TinkerErrorOptions {
   readonly requestId?: string | undefined;
   /** How long the server asked to wait before the next try, in milliseconds, where it said so. */
   readonly retryAfterMs?: number | undefined;
+  /** The underlying error, if any. */
   readonly cause?: unknown;
 }
 
@@ -44,8 +45,11 @@ export type TinkerErrorCode =
 
 /** Every failure of this library. The set of subclasses is closed; `code` is stable and the same across releases. */
 export abstract class TinkerError extends Error {
+  /** A stable word for the kind of failure, such as `not_found`. Compare this rather than the message. */
   abstract readonly code: TinkerErrorCode;
+  /** Whether the same call may succeed later. */
   readonly retryable: boolean;
+  /** The service's id of the failed request, if it had one. Include it when you contact support. */
   readonly requestId?: string;
   /** How long the server asked to wait before the next try, in milliseconds: at most a minute; absent where it did not say. */
   readonly retryAfterMs?: number;

@@ -1,5 +1,6 @@
 import { ValidationError } from './tinkerError.js';
 
+/** `training` (weights and optimizer), `sampler` (weights to sample from) or `external` (for use outside the service). */
 export type CheckpointType = 'training' | 'sampler' | 'external';
 
 const TYPE_BY_FOLDER: Readonly<Record<string, CheckpointType>> = {
@@ -10,7 +11,9 @@ const TYPE_BY_FOLDER: Readonly<Record<string, CheckpointType>> = {
 
 /** The parts of a `tinker://` path. The path itself is kept as it was given. */
 export interface TinkerPath {
+  /** The whole path, as given. */
   readonly path: string;
+  /** The id of the training run that saved it. */
   readonly trainingRunId: string;
   /** Absent in the short form `tinker://run/name` that some servers answer. */
   readonly checkpointType?: CheckpointType;
@@ -18,7 +21,11 @@ export interface TinkerPath {
   readonly checkpointId: string;
 }
 
-/** @throws ValidationError when the text is no checkpoint path. */
+/**
+ * Splits a `tinker://` path into its parts.
+ *
+ * @throws ValidationError when the text is no checkpoint path.
+ */
 export function parseTinkerPath(path: string): TinkerPath {
   const text = typeof path === 'string' ? path : '';
   const [run, folder, name, ...rest] = text.startsWith('tinker://') ? text.slice('tinker://'.length).split('/') : [];

@@ -5,6 +5,7 @@ import { AdamParams, OptimizerConfig, OptimizerParams } from './optimizer.js';
 import { optional, request, response, withDefault } from './record.js';
 import { UserMetadata } from './session.js';
 import { TensorResultCodec, type TensorData } from './tensor.js';
+import type * as types from './modelTypes.js';
 
 const LOSS_FNS = [
   'cross_entropy',
@@ -16,6 +17,15 @@ const LOSS_FNS = [
   'stable_reinforce',
   'custom',
 ] as const;
+/**
+ * The losses of the service. Each reads these tensors from `Datum.lossFnInputs`, one row per position:
+ *
+ * - `cross_entropy`: `target_tokens`, `weights`
+ * - `importance_sampling`: `target_tokens`, `logprobs` (those the tokens were sampled with), `advantages`
+ * - `ppo`, `cispo`, `dro`, `gspo`: the same three; options in {@link LossFnConfigs}
+ * - `stable_reinforce`: no public source says what it needs
+ * - `custom`: `target_tokens` and whatever the loss names; use `forwardBackwardCustom`
+ */
 export type LossFnType = (typeof LOSS_FNS)[number];
 export const LossFnType = t.keyof(
   Object.fromEntries(LOSS_FNS.map((name) => [name, null])) as Record<LossFnType, null>,
@@ -47,14 +57,21 @@ export interface CustomConfig {
 }
 /** The config of each loss. Keys are the protocol's own. */
 export interface LossFnConfigs {
+  /** Accepts no options. */
   readonly cross_entropy: Readonly<Record<string, never>>;
+  /** Accepts no options. */
   readonly importance_sampling: Readonly<Record<string, never>>;
+  /** Clip bounds, and SkyRL's `value_clip`. */
   readonly ppo: PpoConfig;
+  /** Clip bounds. */
   readonly cispo: ClipConfig;
+  /** Clip bounds. */
   readonly gspo: ClipConfig;
+  /** The penalty's weight. */
   readonly dro: DroConfig;
   /** No public source says what it takes: anything is sent as it is. */
   readonly stable_reinforce: Readonly<Record<string, number | string>>;
+  /** The id of an uploaded loss. */
   readonly custom: CustomConfig;
 }
 /** The config of any loss: what the known ones take, by name. A key that the loss does not take is refused. */
@@ -79,7 +96,7 @@ export const LoraConfig = request('LoraConfig', {
   train_mlp: withDefault(t.boolean, true),
   train_attn: withDefault(t.boolean, true),
 });
-export type LoraConfig = t.TypeOf<typeof LoraConfig>;
+export type LoraConfig = types.LoraConfig;
 
 export const CreateModelRequest = request('CreateModelRequest', {
   session_id: t.string,
@@ -115,7 +132,7 @@ export const GetInfoResponse = response('GetInfoResponse', {
   lora_rank: optional(NonNegativeInteger),
   model_name: optional(t.string),
 });
-export type GetInfoResponse = t.TypeOf<typeof GetInfoResponse>;
+export type GetInfoResponse = types.GetInfoResponse;
 
 const ForwardBackwardInput = request('ForwardBackwardInput', {
   data: t.array(DatumCodec),
@@ -147,7 +164,9 @@ export interface ForwardBackwardRequest {
   readonly forwardOnly: boolean;
 }
 
+/** The result of a forward or forward-backward pass. */
 export interface ForwardBackwardOutput {
+  /** The service's name for the kind of `lossFnOutputs`, usually `ArrayRecord`. */
   readonly lossFnOutputType: string;
   /** One map of tensors a datum, in the order of the data; `logprobs` is always among them. */
   readonly lossFnOutputs: readonly Readonly<Record<string, TensorData>>[];
@@ -168,4 +187,4 @@ export const OptimStepRequest = request('OptimStepRequest', {
   type: withDefault(t.literal('optim_step'), 'optim_step'),
 });
 export const OptimStepResponse = response('OptimStepResponse', { metrics: optional(t.record(t.string, t.number)) });
-export type OptimStepResponse = t.TypeOf<typeof OptimStepResponse>;
+export type OptimStepResponse = types.OptimStepResponse;

@@ -4,6 +4,7 @@ import { OptimizerConfig } from './optimizer.js';
 import { optional, request, response, withDefault } from './record.js';
 import { UserMetadata } from './session.js';
 import { LoraConfig } from './training.js';
+import type * as types from './modelTypes.js';
 
 export const SaveWeightsRequest = request('SaveWeightsRequest', {
   model_id: t.string,
@@ -69,7 +70,7 @@ export const LoadWeightsResponse = response('LoadWeightsResponse', {
   path: optional(t.string),
   model_id: optional(t.string),
 });
-export type LoadWeightsResponse = t.TypeOf<typeof LoadWeightsResponse>;
+export type LoadWeightsResponse = types.LoadWeightsResponse;
 
 export const CopyWeightsRequest = request('CopyWeightsRequest', {
   session_id: optional(t.string),
@@ -90,7 +91,7 @@ export const WeightsInfoResponse = response('WeightsInfoResponse', {
   train_mlp: optional(t.boolean),
   train_attn: optional(t.boolean),
 });
-export type WeightsInfoResponse = t.TypeOf<typeof WeightsInfoResponse>;
+export type WeightsInfoResponse = types.WeightsInfoResponse;
 
 export const ExternalWeightsUploadStartRequest = request('ExternalWeightsUploadStartRequest', {
   base_model: t.string,
@@ -103,7 +104,7 @@ export const ExternalWeightsUpload = response('ExternalWeightsUploadStartRespons
   urls: t.record(t.string, t.string),
   expires: t.string,
 });
-export type ExternalWeightsUpload = t.TypeOf<typeof ExternalWeightsUpload>;
+export type ExternalWeightsUpload = types.ExternalWeightsUpload;
 export const ExternalWeightsUploadFinishRequest = request('ExternalWeightsUploadFinishRequest', {
   upload_id: t.string,
 });

@@ -7,10 +7,13 @@ import { reduceWeights, type WeightReduction } from './reduceWeights.js';
 
 /** A sequence with one weight for each of its positions; weight i belongs to token i. What a renderer's `buildSupervisedExample` gives. */
 export interface WeightedExample {
+  /** The whole sequence. */
   readonly modelInput: ModelInput;
+  /** How much each position counts, one number per position. */
   readonly weights: ArrayLike<number>;
 }
 
+/** Options of everything that makes datums. */
 export interface DatumOptions {
   /** Positions of the whole sequence that are kept, at least 2, counted from the left. Default: all. */
   readonly maxLength?: number;

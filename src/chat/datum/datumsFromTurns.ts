@@ -9,7 +9,9 @@ import { cutSpans, joinSpans } from './spans.js';
 
 /** One prompt and what was sampled for it. */
 export interface SampledTurn {
+  /** What was sampled from. */
   readonly prompt: ModelInput;
+  /** What was sampled. */
   readonly sequence: SampledSequence;
   /** Advantage of its tokens: one for all, or one each. Default: the episode's. 0 takes no part in training. */
   readonly advantage?: number | ArrayLike<number>;
@@ -17,6 +19,7 @@ export interface SampledTurn {
   readonly masked?: boolean;
 }
 
+/** Options of `datumsFromTurns`. */
 export interface TurnDatumOptions {
   /** Advantage of every turn that has none of its own. Default 0. */
   readonly advantage?: number;

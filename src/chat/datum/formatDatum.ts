@@ -4,6 +4,7 @@ import { namedTensor } from '../../wire/tensor.js';
 import { ValidationError } from '../../wire/tinkerError.js';
 import type { Tokenizer } from '../tokenizer/Tokenizer.js';
 
+/** Options of `formatDatum`. */
 export interface FormatDatumOptions {
   /** Which tensor colours the tokens. Default `weights`, else `advantages`. */
   readonly key?: string;

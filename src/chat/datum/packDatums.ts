@@ -4,6 +4,7 @@ import { namedTensor, TensorData } from '../../wire/tensor.js';
 import { ValidationError } from '../../wire/tinkerError.js';
 import { joinText } from './chunks.js';
 
+/** Options of `packDatums`. */
 export interface PackOptions {
   /** Positions that a packed datum may take, at least 1. A datum that is longer by itself stays alone. */
   readonly maxLength: number;

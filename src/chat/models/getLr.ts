@@ -9,6 +9,7 @@ const EXPONENTS: readonly (readonly [family: string, exponent: number])[] = [
   ['qwen', 0.0775],
 ];
 
+/** Options of `getLr`. */
 export interface GetLrOptions {
   /** Whether LoRA is trained, as on the service, or the whole model. Default true. */
   readonly isLora?: boolean;

@@ -1,19 +1,26 @@
 /** Parameters that LoRA of rank 1 adds to the three parts of a model; rank r adds r times as many. */
 export interface LoraParameters {
+  /** Parameters in the MLP layers. */
   readonly mlp: number;
+  /** Parameters in the attention layers. */
   readonly attention: number;
+  /** Parameters in the unembedding. */
   readonly unembedding: number;
 }
 
 /** What is known of a model without asking anyone. */
 export interface ModelFacts {
+  /** Width of the model. */
   readonly hiddenSize: number;
   /** Parameters as the maker writes them; of a mixture of experts all and active ones: `30B-A3B`. */
   readonly size: string;
+  /** LoRA parameters per unit of rank. */
   readonly loraParameters: LoraParameters;
   /** Whether it was trained to converse, as opposed to continue text. */
   readonly isChat: boolean;
+  /** Whether prompts may contain images. */
   readonly takesImages: boolean;
+  /** Whether prompts may contain audio. */
   readonly takesAudio: boolean;
 }
 

@@ -38,6 +38,7 @@ export abstract class MessageRenderer implements Renderer {
 
   constructor(
     readonly name: string,
+    /** The model's tokenizer. */
     readonly tokenizer: Tokenizer,
   ) {
     this.markup = createMarkup(tokenizer);

@@ -34,12 +34,15 @@ export interface GenerationPromptOptions {
 
 /** Options of the supervised builders. */
 export interface SupervisedOptions {
+  /** Which tokens carry loss. Default `last_assistant_message`; `last_assistant_turn` where several examples are built. */
   readonly trainOn?: TrainOn;
 }
 
 /** Tokens with one weight each. Weights are unshifted: weight i belongs to token i. */
 export interface SupervisedExample {
+  /** The whole conversation as tokens. */
   readonly modelInput: ModelInput;
+  /** How much each position counts: 1 where the model should learn, 0 elsewhere. */
   readonly weights: Float32Array;
 }
 
@@ -59,21 +62,60 @@ export type Termination = 'stop' | 'end_of_text' | 'malformed';
 export interface ParsedResponse {
   /** The reply as a message, ready to be appended to the conversation. */
   readonly message: Message;
+  /** The answer without reasoning and tool calls. */
   readonly text: string;
+  /** The reasoning; empty if there is none. */
   readonly thinking: string;
+  /** The tools it calls, in order. */
   readonly toolCalls: readonly ToolCall[];
+  /** Calls that could not be parsed. */
   readonly unparsedToolCalls: readonly UnparsedToolCall[];
+  /** How the answer ended. */
   readonly termination: Termination;
 }
 
 /** One step of a streamed response. Text and thinking deltas, joined, give exactly what `parse` gives. */
 export type ResponseDelta =
-  | { readonly type: 'header'; readonly role: Role }
-  | { readonly type: 'text'; readonly text: string; readonly contentIndex: number }
-  | { readonly type: 'thinking'; readonly thinking: string; readonly contentIndex: number }
-  | { readonly type: 'tool-call'; readonly call: ToolCall }
-  | { readonly type: 'unparsed-tool-call'; readonly call: UnparsedToolCall }
-  | { readonly type: 'end'; readonly response: ParsedResponse };
+  | {
+      /** The answer starts. */
+      readonly type: 'header';
+      /** Who speaks. */
+      readonly role: Role;
+    }
+  | {
+      /** More of the answer's text. */
+      readonly type: 'text';
+      /** The new text. */
+      readonly text: string;
+      /** Which part of the content it belongs to, counted from 0. */
+      readonly contentIndex: number;
+    }
+  | {
+      /** More of the reasoning. */
+      readonly type: 'thinking';
+      /** The new text. */
+      readonly thinking: string;
+      /** Which part of the content it belongs to, counted from 0. */
+      readonly contentIndex: number;
+    }
+  | {
+      /** A complete tool call. */
+      readonly type: 'tool-call';
+      /** The call. */
+      readonly call: ToolCall;
+    }
+  | {
+      /** A tool call that could not be parsed. */
+      readonly type: 'unparsed-tool-call';
+      /** The call. */
+      readonly call: UnparsedToolCall;
+    }
+  | {
+      /** The answer has ended. */
+      readonly type: 'end';
+      /** The whole answer. */
+      readonly response: ParsedResponse;
+    };
 
 /**
  * Conversations ↔ tokens for one family of models.
@@ -84,6 +126,7 @@ export type ResponseDelta =
 export interface Renderer {
   /** The name it was made by, as in the public tinker-cookbook: `qwen3`, `llama3`, … */
   readonly name: string;
+  /** The model's tokenizer. */
   readonly tokenizer: Tokenizer;
   /**
    * True when every generation prompt of a growing conversation extends the one before it and its reply, so that several turns can share

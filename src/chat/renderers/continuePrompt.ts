@@ -9,6 +9,7 @@ import type { Renderer } from './Renderer.js';
 export interface Exchange {
   /** The conversation the prompt was made of. */
   readonly messages: readonly Message[];
+  /** What was sampled from. */
   readonly prompt: ModelInput;
   /** What was sampled, as ids. */
   readonly tokens: Int32Array;
@@ -18,6 +19,7 @@ export interface Exchange {
 
 /** The next prompt of a conversation, and whether it extends what was sampled. */
 export interface ContinuedPrompt {
+  /** The prompt to continue with. */
   readonly prompt: ModelInput;
   /** Why it does not extend the exchange before it; undefined where it does. */
   readonly broken: string | undefined;

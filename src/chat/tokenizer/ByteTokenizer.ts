@@ -28,7 +28,9 @@ const utf8 = new TextEncoder();
 export class ByteTokenizer implements Tokenizer, Reproducible {
   readonly vocabSize = BYTES + SPECIALS.size;
   readonly specialTokens = SPECIALS;
+  /** Ends a sequence. */
   readonly eosTokenId = END;
+  /** Begins a sequence. */
   readonly bosTokenId = BEGIN;
   readonly chatTemplate = undefined;
 

@@ -18,7 +18,9 @@ export interface Tokenizer {
   readonly vocabSize: number;
   /** Every added or special token: its string → its id. */
   readonly specialTokens: ReadonlyMap<string, number>;
+  /** The token that ends a sequence, if the model has one. */
   readonly eosTokenId: number | undefined;
+  /** The token that begins a sequence, if the model has one. */
   readonly bosTokenId: number | undefined;
   /** The Jinja chat template that came with the tokenizer, if one did. */
   readonly chatTemplate: string | undefined;

@@ -2,12 +2,19 @@ import { TokenizerError } from './TokenizerError.js';
 
 /** An entry of `added_tokens` in tokenizer.json, or of `added_tokens_decoder` in tokenizer_config.json. */
 export interface AddedTokenJson {
+  /** The token's text. */
   readonly content: string;
+  /** Its id. Default: the key it stands under. */
   readonly id?: number;
+  /** Whether decoding can leave it out. Default false. */
   readonly special?: boolean;
+  /** Whether it is searched for in normalised text. */
   readonly normalized?: boolean;
+  /** Whether it swallows white space before it. Default false. */
   readonly lstrip?: boolean;
+  /** Whether it swallows white space after it. Default false. */
   readonly rstrip?: boolean;
+  /** Whether it must stand alone as a word. Default false. */
   readonly single_word?: boolean;
 }
 
@@ -16,11 +23,17 @@ export type StepJson = { readonly type: string } & Readonly<Record<string, unkno
 
 /** tokenizer.json, as far as this library reads it itself. */
 export interface TokenizerJson {
+  /** The model: its type, vocabulary and merges. */
   readonly model: Readonly<Record<string, unknown>>;
+  /** Tokens that are found before the model runs. */
   readonly added_tokens?: readonly AddedTokenJson[] | null;
+  /** How text is normalised first. */
   readonly normalizer?: StepJson | null;
+  /** How text is split before the model. */
   readonly pre_tokenizer?: StepJson | null;
+  /** What is added around the tokens. */
   readonly post_processor?: StepJson | null;
+  /** How tokens become text again. */
   readonly decoder?: StepJson | null;
 }
 
@@ -28,15 +41,21 @@ type TokenName = string | { readonly content: string } | null;
 
 /** tokenizer_config.json, as far as this library reads it itself. */
 export interface TokenizerConfigJson {
+  /** The token that begins a sequence. */
   readonly bos_token?: TokenName;
+  /** The token that ends a sequence. */
   readonly eos_token?: TokenName;
+  /** The chat template, or several by name. */
   readonly chat_template?: string | readonly { readonly name: string; readonly template: string }[] | null;
+  /** Added tokens by id. */
   readonly added_tokens_decoder?: Readonly<Record<string, AddedTokenJson>>;
 }
 
 /** The contents of a tokenizer's files. */
 export interface TokenizerFiles {
+  /** The content of `tokenizer.json`. */
   readonly tokenizer: TokenizerJson;
+  /** The content of `tokenizer_config.json`. Default: none. */
   readonly config?: TokenizerConfigJson;
   /** chat_template.jinja (or .json), which wins over the template in the config. */
   readonly chatTemplate?: string;

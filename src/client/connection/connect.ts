@@ -19,6 +19,7 @@ import { Connection } from './Connection.js';
 /** The version of the official SDK whose protocol this client speaks; the hosted service gates on it. */
 export const SDK_VERSION = '0.36.0';
 
+/** How to reach the service. */
 export interface ConnectOptions {
   /** Default: `TINKER_API_KEY`, the output of `TINKER_CREDENTIAL_CMD`, or the stored key. */
   readonly apiKey?: string;

@@ -7,6 +7,7 @@ import { tokenText } from '../../wire/tokenText.js';
 import { withoutCallOptions, type CallOptions } from '../CallOptions.js';
 import { prepare } from '../connection/prepare.js';
 
+/** Options of `SamplingClient.sample`. */
 export interface SampleOptions extends CallOptions {
   /** What to continue. It is copied: what you change in it later changes nothing. */
   readonly prompt: ModelInput;

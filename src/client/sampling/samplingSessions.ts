@@ -6,6 +6,7 @@ import { withoutUndefined, prepare } from '../connection/prepare.js';
 import { SamplingClient, type SamplingClientOptions } from '../SamplingClient.js';
 import type { OpenSession } from '../session/Session.js';
 
+/** What to sample from: give exactly one of the two. */
 export interface SamplerSource {
   /** A model of the service, as it is. */
   readonly baseModel?: string;

@@ -2,6 +2,7 @@ import { Subscription, type Observable } from 'rxjs';
 import { plainText } from '../../wire/plainText.js';
 import type { TinkerEvent } from '../events.js';
 
+/** How much the client logs. Each level includes the ones before it; `silent` logs nothing. */
 export type LogLevel = 'silent' | 'error' | 'warning' | 'info' | 'debug';
 const LEVELS: readonly LogLevel[] = ['silent', 'error', 'warning', 'info', 'debug'];
 const SAME_EVERY_MS = 60_000;

@@ -14,8 +14,11 @@ export interface CallUnderWay {
 
 /** How much of a budget is taken, and how many wait in line for it. */
 export interface BudgetUse {
+  /** How much of the budget is in use, in its own unit: samples or bytes. */
   readonly inUse: number;
+  /** The whole budget, in the same unit. */
   readonly size: number;
+  /** How many calls wait for room in it. */
   readonly waiting: number;
 }
 
@@ -28,6 +31,7 @@ export interface UnderWay {
     | {
         /** Submissions of samples at once, and the bytes of their prompts. */
         readonly sampleSlots: BudgetUse;
+        /** Bytes of sample requests in flight. */
         readonly sampleBytes: BudgetUse;
         /** Bytes of training data being sent. */
         readonly trainingBytes: BudgetUse;

@@ -2,7 +2,10 @@ import { checkpointConsoleUrl, playgroundUrl } from '../rest/consoleUrls.js';
 
 /** Where weights were saved. */
 export class SavedWeights {
-  constructor(readonly path: string) {}
+  constructor(
+    /** The `tinker://` path of the saved weights. */
+    readonly path: string,
+  ) {}
 
   /** The page of this checkpoint in the hosted service's console. */
   get consoleUrl(): string {

@@ -14,6 +14,7 @@ import { submitWork } from '../results/awaitResult.js';
 import type { FutureProgress } from '../TinkerFuture.js';
 import { TrainingClient } from '../TrainingClient.js';
 
+/** Options of `ServiceClient.createLoraTrainingClient`. */
 export interface CreateLoraTrainingClientOptions extends CallOptions {
   /** One of the service's models, such as `Qwen/Qwen3-8B`; `getServerCapabilities` lists them. */
   readonly baseModel: string;
@@ -32,6 +33,7 @@ export interface CreateLoraTrainingClientOptions extends CallOptions {
   /** Kept with the training run, for people and searches. Default: none. */
   readonly userMetadata?: Readonly<Record<string, string>>;
 }
+/** Options of `createTrainingClientFromState` and `createTrainingClientFromStateWithOptimizer`. */
 export interface FromStateOptions extends CallOptions {
   /** Default: the base model the weights were trained on. */
   readonly baseModel?: string;

@@ -20,9 +20,11 @@ import type { FutureProgress } from '../TinkerFuture.js';
 
 /** What a custom loss makes of the logprobs: its value, and its derivative by each of them. */
 export interface CustomLossResult {
+  /** The loss: what training makes smaller. */
   readonly loss: number;
   /** One array per datum, as long as that datum's logprobs. */
   readonly gradients: readonly (Float32Array | readonly number[])[];
+  /** Numbers to report beside the loss, by name. Default: none. */
   readonly metrics?: Readonly<Record<string, number>>;
 }
 /** A loss in closed form. `logprobs[i]` are the log probabilities of datum i's target tokens. */
@@ -30,9 +32,13 @@ export type CustomLossFn = (data: readonly Datum[], logprobs: readonly Float32Ar
 
 /** A loss that was uploaded and runs on the server, in one pass. */
 export interface LossHandle {
+  /** The loss's name, as it was defined. */
   readonly name: string;
+  /** The tensors it reads, in order, `logprobs` first. */
   readonly inputs: readonly CustomLossInput[];
+  /** The session it was uploaded in: it is valid only there. */
   readonly sessionId: string;
+  /** The service's id of the uploaded loss. */
   readonly lossId: string;
 }
 
@@ -151,10 +157,13 @@ export function checkLossInputs({ name, inputs }: LossHandle, data: readonly Pre
   });
 }
 
+/** A custom loss as data, ready to be uploaded. */
 export interface CustomLossDefinition {
+  /** A name for messages and for the service. */
   readonly name: string;
   /** `logprobs` first, then the loss inputs it reads. */
   readonly inputs: readonly CustomLossInput[];
+  /** The computation, as the nodes that torch.fx records. */
   readonly graph: CustomLossGraph;
 }
 

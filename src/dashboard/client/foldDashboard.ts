@@ -2,6 +2,7 @@ import { asyncScheduler, defer, map, type OperatorFunction, type SchedulerLike }
 import type { DashboardMessage } from '../state/changes.js';
 import { DashboardState } from '../state/DashboardState.js';
 
+/** Options of `foldDashboard`. */
 export interface FoldDashboardOptions {
   /** For the difference between the server's clock and ours. Default `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;

@@ -2,6 +2,7 @@ import { map, type Observable } from 'rxjs';
 import { fromServerSentEvents, type ServerSentEventsOptions } from '../../sources/fromServerSentEvents.js';
 import type { DashboardMessage } from '../state/changes.js';
 
+/** Options of `fromDashboard`. */
 export type FromDashboardOptions = Pick<
   ServerSentEventsOptions,
   'onState' | 'fetch' | 'scheduler' | 'retryMs' | 'maxRetryMs'

@@ -4,17 +4,21 @@ import type { Change } from '../state/changes.js';
 
 /** A result to show: what `sampleFrom` emits is one. */
 export interface SampleToShow {
+  /** The sample. */
   readonly response: SampleResponse;
   /** What was asked: text, tokens, or something with a `prompt`. */
   readonly item?: unknown;
+  /** What was sampled from. Default: not shown. */
   readonly prompt?: ModelInput | string;
   /** One for all sequences, or one each. */
   readonly reward?: number;
+  /** The reward of each sequence. Default: none. */
   readonly rewards?: ArrayLike<number>;
   /** The run it belongs to. */
   readonly run?: string;
 }
 
+/** How samples are shown on the page. */
 export interface ShowSamplesOptions {
   /** Tokens to text: a tokenizer's `decode`. Default: the numbers, which are also shown where it throws. */
   readonly decode?: (tokens: ArrayLike<number>) => string;

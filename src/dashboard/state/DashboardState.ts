@@ -16,14 +16,21 @@ export const weightOf = (sample: DashboardSample): number => sizeOf(sample) + sa
 
 /** One run: its curves, and what was saved of it. */
 export class RunState {
+  /** Its metrics by step. */
   readonly series = new Series();
+  /** Its checkpoints: the last 2,000. */
   readonly checkpoints = new Ring<Checkpoint & { readonly atMs?: number }>(2000);
+  /** Whether it is running, finished, failed, or read from a log. */
   status: RunStatus = 'running';
+  /** Why it failed, if it did. */
   message: string | undefined;
   /** Its rows as they are sent. */
   readonly rows: RowBlocks;
 
-  constructor(readonly name: string) {
+  constructor(
+    /** The run's name. */
+    readonly name: string,
+  ) {
     this.rows = new RowBlocks(name, this.series);
   }
 }
@@ -36,10 +43,15 @@ export class RunState {
  * characters of them, and the last few hundred of everything else.
  */
 export class DashboardState {
+  /** The runs by name. */
   readonly runs = new Map<string, RunState>();
+  /** The last 10,000 samples. */
   readonly samples = new Ring<DashboardSample>(10_000, weightOf, PIECES_KEPT);
+  /** The groups of rollouts. */
   readonly groups = new Groups();
+  /** What the events have told. */
   events = new EventState();
+  /** The page's title. */
   title = '';
   /** How far the server's clock is ahead of ours. */
   aheadMs = 0;
@@ -49,6 +61,7 @@ export class DashboardState {
   version = 0;
   readonly #blocks = new SampleBlocks();
 
+  /** Applies a message of the server. `nowMs` is the reader's own clock. */
   receive(message: DashboardMessage, nowMs: number): this {
     this.aheadMs = message.nowMs - nowMs;
     if (message.type === 'reset') {
@@ -60,6 +73,7 @@ export class DashboardState {
     return this;
   }
 
+  /** Applies one change. */
   apply(change: Change): void {
     this.version++;
     switch (change.kind) {
@@ -133,6 +147,7 @@ export class DashboardState {
     else if (change.kind === 'sample') this.#blocks.prepare(this.samples);
   }
 
+  /** Forgets everything. */
   clear(): void {
     this.version++;
     this.whole = false;

@@ -10,9 +10,13 @@ const LATE_SECONDS = 10;
 
 /** What the events of a client come to: what is under way, what stands still and why, what failed, how fast it goes. */
 export class EventState {
+  /** Requests the service has not answered yet, by id. */
   readonly requests = new Map<string, OpenRequest>();
+  /** The last 200 pauses. */
   readonly pauses = new Ring<Pause>(200);
+  /** The last 500 failures. */
   readonly failures = new Ring<Failure>(500);
+  /** The last 500 lines of the event log. */
   readonly notes = new Ring<Note>(500);
   /** How often each type of event came. */
   readonly counts: Record<string, number> = {};
@@ -48,6 +52,7 @@ export class EventState {
     this.#tick(load.atMs, {});
   }
 
+  /** Applies one event. */
   apply(event: DashboardEvent): void {
     this.counts[event.type] = (this.counts[event.type] ?? 0) + 1;
     const open = this.requests.get(event.requestId ?? event.error?.requestId ?? '');
@@ -79,6 +84,7 @@ export class EventState {
     return this.pauses.toArray().filter(({ untilMs = Infinity }) => untilMs > nowMs);
   }
 
+  /** The whole state as data. */
   standing(): Standing {
     return {
       requests: [...this.requests.values()],
@@ -91,6 +97,7 @@ export class EventState {
     };
   }
 
+  /** Replaces the state by one that `standing` returned. */
   restore({ requests, pauses, failures, notes, counts, clock, load }: Standing): void {
     this.load = load;
     for (const request of requests) this.#open(request);

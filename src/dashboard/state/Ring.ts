@@ -5,20 +5,26 @@ export class Ring<T> {
   #weight = 0;
 
   constructor(
+    /** How many values are kept at most. */
     readonly cap: number,
+    /** How much a value counts towards `limit`. Default 0. */
     readonly weigh: (value: T) => number = () => 0,
+    /** The largest total weight. Default: no limit. */
     readonly limit = Infinity,
   ) {
     if (!(cap >= 1)) throw new RangeError(`cap must be >= 1, got ${cap}`);
   }
 
+  /** How many values there are. */
   get length(): number {
     return this.#values.length - this.#start;
   }
+  /** The newest value. */
   get last(): T | undefined {
     return this.#values.at(-1);
   }
 
+  /** Adds a value, and drops the oldest ones above the limits. */
   push(value: T): void {
     this.#values.push(value);
     this.#weight += this.weigh(value);
@@ -39,6 +45,7 @@ export class Ring<T> {
     return place < 0 ? undefined : this.#values[this.#start + place];
   }
 
+  /** All values, the oldest first. */
   toArray(): T[] {
     return this.#values.slice(this.#start);
   }
@@ -53,6 +60,7 @@ export class Ring<T> {
     }
   }
 
+  /** Forgets everything. */
   clear(): void {
     this.#values = [];
     this.#start = 0;

@@ -1,6 +1,8 @@
 /** A row of numbers with its place on the x axis. */
 export interface Row {
+  /** The step's number. */
   readonly index: number;
+  /** Its metrics by name. */
   readonly values: Readonly<Record<string, number>>;
 }
 
@@ -21,10 +23,14 @@ export class Series {
   #edits = 0;
   #touched = Infinity;
 
-  constructor(readonly cap = 200_000) {
+  constructor(
+    /** How many rows are kept at most. Default 200,000. */
+    readonly cap = 200_000,
+  ) {
     if (!(cap >= 4)) throw new RangeError(`cap must be >= 4, got ${cap}`);
   }
 
+  /** How many rows there are. */
   get length(): number {
     return this.#length;
   }
@@ -38,9 +44,11 @@ export class Series {
     this.#touched = Infinity;
     return touched;
   }
+  /** The metrics' names. */
   get names(): readonly string[] {
     return [...this.#columns.keys()];
   }
+  /** The newest step's number. */
   get lastIndex(): number | undefined {
     return this.#length === 0 ? undefined : this.#index[this.#length - 1];
   }
@@ -63,6 +71,7 @@ export class Series {
     return undefined;
   }
 
+  /** Adds a row. If its step is not newer than the last one, it replaces all rows from that step on. */
   append({ index, values }: Row): void {
     if (!Number.isFinite(index)) return;
     if (this.#length > 0 && index <= this.#index[this.#length - 1]!) {
@@ -144,6 +153,7 @@ export class Series {
     return copy;
   }
 
+  /** Forgets everything. */
   clear(): void {
     this.#touch(0);
     this.#length = 0;

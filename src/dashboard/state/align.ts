@@ -1,12 +1,16 @@
 /** One curve: x ascending, y NaN where there is nothing. */
 export interface Curve {
+  /** Where each point is. */
   readonly x: Float64Array;
+  /** Its values. */
   readonly y: Float64Array;
 }
 
 /** Curves over one x axis, as uPlot takes them. */
 export interface Aligned {
+  /** All positions, in order. */
   readonly x: number[];
+  /** Per curve its value at each position; null where it has none. */
   readonly ys: (number | null)[][];
 }
 

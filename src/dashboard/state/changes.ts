@@ -4,8 +4,11 @@ import type { Checkpoint } from '../../operators/trainingBatch.js';
 export interface DashboardSample {
   /** Counted from 0 in the order of arrival. */
   readonly id: number;
+  /** When it was shown, in milliseconds since 1970. */
   readonly atMs: number;
+  /** The run it belongs to, if any. */
   readonly run?: string;
+  /** The prompt as text. */
   readonly prompt: string;
   /** A piece is what one token says; where a character takes several tokens, what they say together. */
   readonly pieces: readonly string[];
@@ -13,7 +16,9 @@ export interface DashboardSample {
   readonly tokens: readonly (number | readonly number[])[];
   /** The log-probability of each piece. */
   readonly logprobs?: readonly (number | null)[] | undefined;
+  /** Why it ended: `length` or `stop`. */
   readonly stopReason?: string;
+  /** Its reward, if any. */
   readonly reward?: number;
   /** How many tokens it has; more than are shown where it is very long. */
   readonly length: number;
@@ -28,61 +33,103 @@ export interface DashboardTry {
   readonly index: number;
   /** Absent of one that failed. */
   readonly reward?: number;
+  /** Its advantage over the group. Absent of one that failed. */
   readonly advantage?: number;
   /** How many optimizer steps the weights held that it was sampled from. */
   readonly sampledAt?: number;
   /** What went wrong with one that failed. */
   readonly error?: string;
+  /** Numbers reported beside the reward, by name. */
   readonly metrics?: Readonly<Record<string, number>>;
   /** What was read and said, in order; `length` is in tokens. */
-  readonly parts: readonly { readonly kind: PartKind; readonly text: string; readonly length: number }[];
+  readonly parts: readonly {
+    /** What the part is. */
+    readonly kind: PartKind;
+    /** Its text. */
+    readonly text: string;
+    /** Its length in tokens. */
+    readonly length: number;
+  }[];
 }
 
 /** All tries at one task. */
 export interface DashboardGroup {
+  /** The run's name. */
   readonly run: string;
   /** The step that it was trained in, or would have been. */
   readonly step: number;
   /** The task's place in the stream of all tasks: a run has one group for it. */
   readonly order: number;
+  /** The task's tags. */
   readonly tags: readonly string[];
   /** Why it was not trained on; absent where it was. */
   readonly dropped?: string;
+  /** The tries, in order. */
   readonly tries: readonly DashboardTry[];
 }
 
 /** An event of the client, without anything that should stay with the client. */
 export interface DashboardEvent {
+  /** The event's type, as in `TinkerEvent`. */
   readonly type: string;
+  /** When it happened, in milliseconds since 1970. */
   readonly atMs: number;
+  /** What kind of work it is about. */
   readonly requestType?: string;
+  /** The service's id of the request. */
   readonly requestId?: string;
+  /** The model or sampling session. */
   readonly target?: string;
+  /** Size of the request in bytes. */
   readonly bytes?: number;
+  /** State of the service's queue. */
   readonly state?: string;
+  /** Why it happened. */
   readonly reason?: string;
+  /** The endpoint, or the checkpoint's path. */
   readonly path?: string;
+  /** How many attempts have failed. */
   readonly attempt?: number;
+  /** How long until the next attempt, in milliseconds. */
   readonly delayMs?: number;
+  /** How long sampling pauses, in milliseconds. */
   readonly pauseMs?: number;
+  /** How long the pause has lasted, in milliseconds. */
   readonly pausedMs?: number;
+  /** How many calls wait. */
   readonly waiting?: number;
+  /** How long the request took, in milliseconds. */
   readonly elapsedMs?: number;
-  readonly error?: { readonly code: string; readonly message: string; readonly requestId?: string };
+  /** Why it failed. */
+  readonly error?: {
+    /** The error's code. */
+    readonly code: string;
+    /** The error's message. */
+    readonly message: string;
+    /** The service's id of the failed request. */
+    readonly requestId?: string;
+  };
   /** The event as a sentence, and how much it matters. */
   readonly text?: string;
+  /** `info`, `warning` or `error`. */
   readonly level?: string;
 }
 
 /** A request that the service has and has not answered. */
 export interface OpenRequest {
+  /** The service's id of the request. */
   readonly requestId: string;
+  /** What kind of work it is. */
   readonly requestType: string;
+  /** The model or sampling session. */
   readonly target: string;
+  /** Its size in bytes. */
   readonly bytes: number;
+  /** When it was sent, in milliseconds since 1970. */
   readonly sinceMs: number;
   /** `sent` until the service says how its queue stands. */
   readonly state: string;
+  /** Why it waits, if the service reports it. */
   readonly reason?: string;
 }
 
@@ -92,6 +139,7 @@ export interface Calls {
   readonly requestType: string;
   /** The model or sampling session they belong to; '' where there is none, or several. */
   readonly target: string;
+  /** How many they are. */
   readonly count: number;
   /** When the oldest of them was made. */
   readonly sinceMs: number;
@@ -101,14 +149,19 @@ export interface Calls {
 
 /** How much of a budget is taken, and how many wait in line for it. */
 export interface BudgetUse {
+  /** How much is in use: samples or bytes. */
   readonly inUse: number;
+  /** The whole budget, in the same unit. */
   readonly size: number;
+  /** How many calls wait for room. */
   readonly waiting: number;
 }
+/** The budgets of a client. */
 export type BudgetName = 'sampleSlots' | 'sampleBytes' | 'trainingBytes' | 'resultBytes';
 
 /** What a client has to do at a moment. */
 export interface Load {
+  /** When it was read, in milliseconds since 1970. */
   readonly atMs: number;
   /** How many calls have not come to their end. */
   readonly calls: number;
@@ -122,33 +175,49 @@ export interface Load {
 
 /** A time in which something stood still, and why. */
 export interface Pause {
+  /** What kind of pause it is. */
   readonly kind: 'backoff' | 'sampling' | 'billing';
   /** The path of the call, or the sampling session. */
   readonly what: string;
   /** The work it holds up, where it is one. */
   readonly requestType?: string;
+  /** The model or sampling session. */
   readonly target?: string;
+  /** The service's id of the request. */
   readonly requestId?: string;
+  /** The reason in words. */
   readonly why: string;
+  /** When it began, in milliseconds since 1970. */
   readonly sinceMs: number;
   /** When it is over; undefined where nobody can tell. */
   readonly untilMs?: number;
+  /** How many attempts have failed. */
   readonly attempt?: number;
 }
 
+/** A call that failed. */
 export interface Failure {
+  /** When it failed, in milliseconds since 1970. */
   readonly atMs: number;
+  /** The error's code. */
   readonly code: string;
+  /** The error's message. */
   readonly message: string;
   /** What kind of work it was; '' where it was none. */
   readonly what: string;
+  /** The model or sampling session. */
   readonly target?: string;
+  /** The service's id of the request. */
   readonly requestId?: string;
 }
 
+/** A line of the event log. */
 export interface Note {
+  /** When it was written, in milliseconds since 1970. */
   readonly atMs: number;
+  /** `info`, `warning` or `error`. */
   readonly level: string;
+  /** The line. */
   readonly text: string;
 }
 
@@ -163,81 +232,175 @@ export type Columns = Readonly<Record<string, readonly (number | null)[]>>;
  * same number; of whole ones what they are above `from`, plus one, is kept; all are to be divided by `per`.
  */
 export interface PackedColumn {
+  /** How the numbers are packed. */
   readonly as: 'all' | 'u8' | 'u16' | 'u32' | 'f32' | 'f64';
+  /** The bytes as base64. */
   readonly data?: string;
+  /** What to add to each number. */
   readonly from?: number;
+  /** What to divide each number by. */
   readonly per?: number;
 }
 
 /** Many rows, by column; a column without a number in them is left out. */
 export interface PackedRows {
+  /** How many rows there are. */
   readonly size: number;
+  /** The step of each row. */
   readonly index: PackedColumn;
+  /** The numbers by column. */
   readonly columns: Readonly<Record<string, PackedColumn>>;
 }
 
 /** A sample without its tokens: its text is whole. */
 export interface SampleFacts extends Omit<DashboardSample, 'pieces' | 'tokens' | 'logprobs'> {
+  /** The whole text. */
   readonly text: string;
   /** How many pieces the text has, and whether they have logprobs. */
   readonly size: number;
+  /** Whether the pieces have logprobs. */
   readonly likely?: boolean;
 }
 
 /** Many samples, with what there is a number of for each piece in columns over all of them. */
 export interface PackedSamples {
+  /** The samples without their tokens. */
   readonly facts: readonly SampleFacts[];
   /** How long each piece is. */
   readonly cuts: PackedColumn;
+  /** The tokens of all of them, one after the other. */
   readonly tokens: PackedColumn;
   /** How many tokens each piece has, where it is not always one. */
   readonly counts?: PackedColumn;
+  /** The logprobs of all of them, one after the other. */
   readonly logprobs?: PackedColumn;
 }
 
 /** What folded events come to: enough to go on folding from. */
 export interface Standing {
+  /** Requests the service has not answered yet. */
   readonly requests: readonly OpenRequest[];
+  /** Pauses so far. */
   readonly pauses: readonly Pause[];
+  /** Failures so far. */
   readonly failures: readonly Failure[];
+  /** The event log so far. */
   readonly notes: readonly Note[];
+  /** How many events of each type there were. */
   readonly counts: Readonly<Record<string, number>>;
+  /** When each step ended. */
   readonly clock: PackedRows;
+  /** The client's pending work. */
   readonly load?: Load;
 }
 
 /** Whatever happens to the state of a dashboard. All of it is plain JSON. */
 export type Change =
   | {
+      /** A run has a new status. */
       readonly kind: 'run';
+      /** The run's name. */
       readonly run: string;
+      /** The new status. */
       readonly status: RunStatus;
+      /** Why it failed, if it did. */
       readonly message?: string;
       /** It starts from nothing: what was known of it is gone. */
       readonly fresh?: boolean;
     }
-  | { readonly kind: 'steps'; readonly run: string; readonly index: readonly number[]; readonly columns: Columns }
+  | {
+      /** New steps of a run. */
+      readonly kind: 'steps';
+      /** The run's name. */
+      readonly run: string;
+      /** Their numbers. */
+      readonly index: readonly number[];
+      /** Their metrics. */
+      readonly columns: Columns;
+    }
   /** Many steps at once, as they are sent to a page that comes late. */
-  | ({ readonly kind: 'rows'; readonly run: string } & PackedRows)
+  | ({
+      /** Many steps of a run at once. */
+      readonly kind: 'rows';
+      /** The run's name. */
+      readonly run: string;
+    } & PackedRows)
   /** Values for a step that is there already, such as those of an evaluation. */
   | {
+      /** More metrics of a step. */
       readonly kind: 'values';
+      /** The run's name. */
       readonly run: string;
+      /** The step's number. */
       readonly index: number;
+      /** The metrics by name. */
       readonly values: Readonly<Record<string, number>>;
     }
-  | { readonly kind: 'checkpoint'; readonly run: string; readonly checkpoint: Checkpoint; readonly atMs?: number }
-  | { readonly kind: 'sample'; readonly sample: DashboardSample }
+  | {
+      /** A checkpoint was saved. */
+      readonly kind: 'checkpoint';
+      /** The run's name. */
+      readonly run: string;
+      /** The checkpoint. */
+      readonly checkpoint: Checkpoint;
+      /** When, in milliseconds since 1970. */
+      readonly atMs?: number;
+    }
+  | {
+      /** A new sample. */
+      readonly kind: 'sample';
+      /** The sample. */
+      readonly sample: DashboardSample;
+    }
   /** Many samples at once, as they are sent to a page that comes late: they are counted in what is standing. */
-  | { readonly kind: 'samples'; readonly samples: PackedSamples }
+  | {
+      /** Many samples at once. */
+      readonly kind: 'samples';
+      /** The samples. */
+      readonly samples: PackedSamples;
+    }
   /** A group of rollouts; the same task of the same run takes its place. */
-  | { readonly kind: 'group'; readonly group: DashboardGroup }
-  | { readonly kind: 'event'; readonly event: DashboardEvent }
-  | { readonly kind: 'load'; readonly load: Load }
-  | { readonly kind: 'standing'; readonly standing: Standing };
+  | {
+      /** A group of rollouts; it replaces the one of the same task and run. */
+      readonly kind: 'group';
+      /** The group. */
+      readonly group: DashboardGroup;
+    }
+  | {
+      /** An event of the client. */
+      readonly kind: 'event';
+      /** The event. */
+      readonly event: DashboardEvent;
+    }
+  | {
+      /** The client's pending work has changed. */
+      readonly kind: 'load';
+      /** The pending work. */
+      readonly load: Load;
+    }
+  | {
+      /** Everything that events have told so far. */
+      readonly kind: 'standing';
+      /** The state. */
+      readonly standing: Standing;
+    };
 
 /** What a dashboard server sends. */
 export type DashboardMessage =
   /** Forget everything: what follows is all there is. */
-  | { readonly type: 'reset'; readonly nowMs: number; readonly title: string }
-  | { readonly type: 'changes'; readonly nowMs: number; readonly changes: readonly Change[] };
+  | {
+      /** Forget everything: what follows is the whole state. */
+      readonly type: 'reset';
+      /** The server's clock, in milliseconds since 1970. */
+      readonly nowMs: number;
+      /** The page's title. */
+      readonly title: string;
+    }
+  | {
+      /** What has changed. */
+      readonly type: 'changes';
+      /** The server's clock, in milliseconds since 1970. */
+      readonly nowMs: number;
+      /** The changes, in order. */
+      readonly changes: readonly Change[];
+    };

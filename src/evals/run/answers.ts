@@ -6,6 +6,7 @@ import type { GroupAgent } from '../../rl/sampling/rollout.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import { promptOf } from './internal/taskText.js';
 
+/** Options of `answers`. */
 export interface AnswersOptions<T> {
   /** Writes prompts and reads answers. */
   readonly renderer: Renderer;

@@ -22,6 +22,7 @@ import { scoreGroup } from './internal/scoreGroup.js';
 import { expectedOf, inputText } from './internal/taskText.js';
 import type { EvalRecord } from './record.js';
 
+/** Options of `evaluate`. */
 export interface EvaluateOptions<T, S extends Sampleable = SamplingClient> {
   /** What to sample from. */
   readonly sampler: S;

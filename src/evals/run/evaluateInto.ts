@@ -8,6 +8,7 @@ import { packageVersion } from './internal/packageVersion.js';
 import { scorersByName } from './internal/scorersByName.js';
 import type { EvalProtocol, EvalRecord } from './record.js';
 
+/** What is written into an evaluation's file beside its records. */
 export interface EvalFileOptions {
   /** What is asked, to be pinned: a file's name, or any other. */
   readonly tasks?: string;
@@ -21,6 +22,7 @@ export interface EvalFileOptions {
   readonly retryFailures?: boolean;
 }
 
+/** Options of `evaluateInto`: those of `evaluate` and what the file records. */
 export type EvaluateIntoOptions<T, S extends Sampleable = SamplingClient> = EvaluateOptions<T, S> & EvalFileOptions;
 
 /**

@@ -5,6 +5,7 @@ import type { Agent } from '../../rl/sampling/rollout.js';
 import { type EvalSummary, summarize, type SummarizeOptions } from '../statistics/summarize.js';
 import { evaluate, type EvaluateOptions } from './evaluate.js';
 
+/** Options of `evaluation`: those of `evaluate` except the sampler. */
 export interface EvaluationOptions<T, S extends Sampleable = SamplingClient>
   extends Omit<EvaluateOptions<T, S>, 'sampler'>, SummarizeOptions {
   /** The tasks: read again for every evaluation. */

@@ -22,6 +22,7 @@ import { scoreDatum, type DatumScore } from './internal/scoreDatum.js';
 import { expectedOf, inputText } from './internal/taskText.js';
 import type { EvalRecord } from './record.js';
 
+/** Options of `likelihood`. */
 export interface LikelihoodOptions extends Pick<ToDatumsOptions<TrainOn>, 'trainOn'> {
   /** Whose predictions are measured. */
   readonly sampler: Sampleable;

@@ -3,9 +3,11 @@ import type { EvalProtocol } from './record.js';
 
 /** Something that was pinned, and differs between two evaluations. */
 export interface ProtocolDifference {
+  /** The setting that differs, such as `samplingParams`. */
   readonly name: string;
   /** As JSON; `absent` where it is not told. */
   readonly before: string;
+  /** Its value in the later evaluation, as text. */
   readonly after: string;
 }
 

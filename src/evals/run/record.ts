@@ -4,6 +4,7 @@ export interface EvalSample {
   readonly index: number;
   /** The seed it was sampled with. */
   readonly seed: number;
+  /** The answer as text. */
   readonly output: string;
   /** The score that counts: that of the first scorer, or the reward of the rollout where there is no scorer. */
   readonly score: number;
@@ -13,17 +14,23 @@ export interface EvalSample {
   readonly metrics?: Readonly<Record<string, number>>;
   /** Tokens of all prompts, and tokens sampled. */
   readonly promptTokens: number;
+  /** How many tokens were sampled. */
   readonly sampledTokens: number;
+  /** Why sampling ended: `length` or `stop`. */
   readonly stopReason: string;
+  /** How long the sample took, in milliseconds. */
   readonly durationMs: number;
 }
 
 /** A sample that there is no score of: not a wrong answer. */
 export interface EvalFailure {
+  /** Which sample failed, counted from 0. */
   readonly index: number;
   /** Whether the answer itself failed, or a scorer did. */
   readonly stage: 'rollout' | 'scorer';
+  /** The error's name. */
   readonly name: string;
+  /** The error's message. */
   readonly message: string;
   /** What the model said, where a scorer failed. */
   readonly output?: string;
@@ -35,9 +42,13 @@ export interface EvalRecord {
   readonly id: string;
   /** What was asked, as text. */
   readonly input: string;
+  /** The expected answer, if the example has one. */
   readonly expected?: string;
+  /** The samples that succeeded, with their scores. */
   readonly samples: readonly EvalSample[];
+  /** The samples or scorers that failed. */
   readonly failures: readonly EvalFailure[];
+  /** How long the example took, in milliseconds. */
   readonly durationMs: number;
 }
 
@@ -47,13 +58,19 @@ export interface EvalProtocol {
   readonly tasks?: string | undefined;
   /** Which weights: a model or a checkpoint. The one thing that is meant to differ between two evaluations. */
   readonly model?: string | undefined;
+  /** The renderer that wrote the prompts, if one was used. */
   readonly renderer?: string | undefined;
+  /** Samples per example. */
   readonly samples: number;
+  /** How it was sampled. */
   readonly samplingParams: Readonly<Record<string, unknown>>;
+  /** The seed of the whole evaluation. */
   readonly seed: number;
+  /** The names of the scorers. */
   readonly scorers: readonly string[];
   /** A score from this on is a pass. */
   readonly passAt: number;
+  /** The versions of this package and of Node.js. */
   readonly versions: Readonly<Record<string, string>>;
   /** Anything else that is worth pinning. */
   readonly notes?: Readonly<Record<string, unknown>> | undefined;

@@ -6,6 +6,7 @@ import { seedFrom } from '../../rl/sampling/seeds.js';
 import type { SamplingParams } from '../../wire/sampling.js';
 import type { ScoreArgs } from './scorer.js';
 
+/** Options of `judged`. */
 export interface JudgedOptions {
   /** Who judges: a sampler of any model. */
   readonly sampler: Sampleable;

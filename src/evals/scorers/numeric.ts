@@ -1,6 +1,7 @@
 import { wanted } from './internal/wanted.js';
 import type { ScoreArgs } from './scorer.js';
 
+/** Options of `numeric`. */
 export interface NumericOptions {
   /** How far off a number may be, relative to the expected one: ≥ 0. Default 1e-6. */
   readonly tolerance?: number;

@@ -17,10 +17,13 @@ export interface ScoreArgs<T = unknown> {
 
 /** A score with its name, in the shape of `autoevals`. */
 export interface Score {
+  /** The score's name. Default: the scorer's. */
   readonly name?: string;
   /** From 0 to 1 as a rule; null: not scored. */
   readonly score: number | null;
+  /** Anything worth keeping about it. Default: nothing. */
   readonly metadata?: Readonly<Record<string, unknown>> | undefined;
+  /** Why there is no score, if the scorer failed. */
   readonly error?: unknown;
 }
 

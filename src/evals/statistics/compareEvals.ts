@@ -2,6 +2,7 @@ import type { EvalRecord } from '../run/record.js';
 import { fairCoinTwoSided, studentTwoSided } from './internal/distributions.js';
 import { differenceInterval, type Interval, meanInterval } from './intervals.js';
 
+/** Options of `compareEvals`. */
 export interface CompareOptions {
   /** How sure the interval and the verdict are: between 0 and 1. Default 0.999: of 2,000 pairs of equal models one is called worse. */
   readonly confidence?: number;
@@ -11,25 +12,35 @@ export interface CompareOptions {
 
 /** One example in both results. */
 export interface EvalPair {
+  /** The example's id. */
   readonly id: string;
+  /** Its record in the earlier evaluation. */
   readonly before: EvalRecord;
+  /** Its record in the later one. */
   readonly after: EvalRecord;
   /** The mean score after, less the mean score before. */
   readonly difference: number;
 }
 
+/** How two evaluations of the same examples differ. */
 export interface EvalComparison {
   /** Examples that have a score in both; all means go over these. */
   readonly examples: number;
+  /** Examples whose score is higher in the later evaluation. */
   readonly improved: number;
+  /** Examples whose score is lower in the later evaluation. */
   readonly regressed: number;
+  /** Examples with the same score in both. */
   readonly same: number;
   /** Examples of both that lack a score in one, or in both. */
   readonly errored: number;
   /** Examples that only one result has: they are not compared. */
   readonly onlyBefore: number;
+  /** Examples that only the later evaluation has. */
   readonly onlyAfter: number;
+  /** Mean score of the earlier evaluation, with its confidence interval. */
   readonly before: Interval;
+  /** Mean score of the later evaluation, with its confidence interval. */
   readonly after: Interval;
   /** The mean difference, after less before. */
   readonly difference: Interval;

@@ -2,8 +2,11 @@ import { normalCritical, studentCritical } from './internal/distributions.js';
 
 /** A mean, and between what the true one lies with the confidence that was asked for. */
 export interface Interval {
+  /** The mean. */
   readonly mean: number;
+  /** Lower end of the confidence interval. */
   readonly low: number;
+  /** Upper end of the confidence interval. */
   readonly high: number;
   /** How many examples it is of. */
   readonly count: number;

@@ -3,6 +3,7 @@ import type { EvalRecord } from '../run/record.js';
 import { type Interval, meanInterval } from './intervals.js';
 import { passAtK } from './passAtK.js';
 
+/** Options of `summarize`. */
 export interface SummarizeOptions {
   /** A score from this on is a pass. Default 0.5. */
   readonly passAt?: number;
@@ -14,11 +15,19 @@ export interface SummarizeOptions {
 
 /** What an evaluation came to. All means go over examples: one with many samples counts as one. */
 export interface EvalSummary {
+  /** How many examples were evaluated. */
   readonly examples: number;
+  /** How many samples were drawn for them. */
   readonly samples: number;
   /** Examples without any score, and failed samples by where they failed. None of them counts as a wrong answer. */
   readonly unscored: number;
-  readonly failures: { readonly rollout: number; readonly scorer: number };
+  /** What failed, by where. */
+  readonly failures: {
+    /** Samples that failed. */
+    readonly rollout: number;
+    /** Scorers that failed. */
+    readonly scorer: number;
+  };
   /** The score that counts. */
   readonly score: Interval;
   /** All scores by name. */
@@ -27,7 +36,9 @@ export interface EvalSummary {
   readonly passAtK: Readonly<Record<number, Interval>>;
   /** The share of samples that ended at the token limit. */
   readonly cutOff: number;
+  /** Prompt tokens in all. */
   readonly promptTokens: number;
+  /** Sampled tokens in all. */
   readonly sampledTokens: number;
   /** Of texts that were scored and not asked: over all tokens and bytes together. */
   readonly corpus?: CorpusSummary;
@@ -35,11 +46,15 @@ export interface EvalSummary {
 
 /** How well a model predicts texts. */
 export interface CorpusSummary {
+  /** Tokens scored in all. */
   readonly tokens: number;
+  /** Bytes of text scored in all, in UTF-8. */
   readonly bytes: number;
   /** Per token, in nats. */
   readonly nll: number;
+  /** e to the power of the mean loss per token. */
   readonly perplexity: number;
+  /** Loss per byte of text, in bits: comparable between tokenizers. */
   readonly bitsPerByte: number;
   /** The share of tokens that the model thinks likeliest; NaN where the service does not tell. */
   readonly accuracy: number;

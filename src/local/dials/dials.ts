@@ -14,6 +14,7 @@ export interface DialSettings {
   readonly quotas: Quotas;
 }
 
+/** The states of a paused queue. */
 export type PausedState = Exclude<QueueState, 'active' | 'unknown'>;
 
 /** What may be turned while the service runs. */
@@ -22,8 +23,11 @@ export class Dials {
   flags: Partial<ClientConfig>;
   /** Answered by client/dynamic_config; a client reads them again and again. */
   dynamicFlags: Partial<DynamicConfig>;
+  /** How long every answer is delayed, in milliseconds; a function is asked for each request. May be set at any time. */
   latencyMs: Latency;
+  /** How many samples are accepted at once. */
   readonly sampling: Quota;
+  /** How many training operations are accepted at once. */
   readonly training: Quota;
   #faults: FaultInjector;
   #pause: { readonly state: PausedState; readonly reason?: string } | undefined;
@@ -56,11 +60,18 @@ export class Dials {
     this.#faults = new FaultInjector(plan);
   }
 
+  /** Decides which requests fail, and how. */
   get injector(): FaultInjector {
     return this.#faults;
   }
 
-  get queueState(): { readonly state: QueueState; readonly reason?: string } {
+  /** What the server reports about its queue. */
+  get queueState(): {
+    /** `active`, or how it is paused. */
+    readonly state: QueueState;
+    /** Why it is paused, in words. */
+    readonly reason?: string;
+  } {
     return this.#pause ?? { state: 'active' };
   }
 
@@ -71,6 +82,7 @@ export class Dials {
     this.onQueueChange();
   }
 
+  /** Ends a pause: work that was held continues. */
   resume(): void {
     this.#pause = undefined;
     this.clock.resume();

@@ -5,26 +5,49 @@ export type Fault =
   | {
       /** The request is answered with this status and not carried out. */
       readonly type: 'status';
+      /** Answer with this HTTP status instead. */
       readonly status: number;
+      /** The message in its body. Default `injected fault`. */
       readonly detail?: string;
       /** Sent in place of `{ detail }`; a string goes out as text/plain. */
       readonly body?: unknown;
       /** Seconds or an HTTP date, as it should stand in the header. */
       readonly retryAfter?: number | string;
+      /** Milliseconds to wait, sent as the header `retry-after-ms`. Default: none. */
       readonly retryAfterMs?: number;
+      /** Further headers of the response. Default: none. */
       readonly headers?: Readonly<Record<string, string>>;
     }
   /** The connection is cut: before the request is carried out, or after, so that only the answer is lost. */
-  | { readonly type: 'reset'; readonly when?: 'before' | 'after' }
+  | {
+      /** Cut the connection. */
+      readonly type: 'reset';
+      /** `before`: the request is not handled; `after`: it is, but its answer is lost. Default `before`. */
+      readonly when?: 'before' | 'after';
+    }
   /** The answer is carried out and its body ends too early. Default: half of it. */
-  | { readonly type: 'truncate'; readonly keepBytes?: number }
+  | {
+      /** Cut the connection within the body. */
+      readonly type: 'truncate';
+      /** How many bytes of the body arrive. Default: half of them. */
+      readonly keepBytes?: number;
+    }
   /** The answer comes later by this much. */
-  | { readonly type: 'delay'; readonly delayMs: number }
+  | {
+      /** Answer late. */
+      readonly type: 'delay';
+      /** How late, in milliseconds. */
+      readonly delayMs: number;
+    }
   /** The queue stands still for a while; polls say why. */
   | {
+      /** Pause the queue for a while. */
       readonly type: 'pause';
+      /** For how long, in milliseconds. */
       readonly forMs: number;
+      /** What the queue reports meanwhile. Default `paused_capacity`. */
       readonly queueState?: 'paused_capacity' | 'paused_rate_limit';
+      /** Why, in words. Default: none. */
       readonly reason?: string;
     };
 
@@ -32,6 +55,7 @@ export type Fault =
 export interface FaultRule {
   /** `asample`, `retrieve_future`, `training_runs/*`, …; default every endpoint. */
   readonly endpoint?: string;
+  /** Only requests with this HTTP method. Default: any. */
   readonly method?: string;
   /** Only these calls. Default all of them. */
   readonly nth?: number | readonly number[];
@@ -41,12 +65,15 @@ export interface FaultRule {
   readonly probability?: number;
   /** At most this often. */
   readonly times?: number;
+  /** What to do with the request. */
   readonly fault: Fault;
 }
 
+/** Which requests fail, and how: for tests of a program's own error handling. */
 export interface FaultPlan {
   /** The same seed and the same requests give the same faults. Default 0. */
   readonly seed?: number;
+  /** Tried in order for each request; the first that matches applies. */
   readonly rules: readonly FaultRule[];
 }
 

@@ -1,10 +1,12 @@
 /** How much may be in flight at a time. Default: no limit. */
 export interface QuotaLimits {
+  /** How many requests at most. Default: no limit. */
   readonly requests?: number;
   /** Bytes of request bodies. */
   readonly bytes?: number;
 }
 
+/** How much work the server accepts at once. */
 export interface Quotas {
   /** Samples accepted and not yet finished. */
   readonly sampling?: QuotaLimits;

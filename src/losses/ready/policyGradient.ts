@@ -17,6 +17,7 @@ export function policyGradient(): TracedLoss {
   );
 }
 
+/** Options of `clippedPolicyGradient`. */
 export interface ClippedPolicyGradientOptions {
   /** The smallest ratio that is still followed: from 0 to 1. Default 0.8. */
   readonly low?: number;

@@ -25,6 +25,7 @@ const ratio = ({ logprobs, weights, reference_logprobs: reference }: LossInputs,
 
 const ratios = ({ chosen, rejected }: PairInputs, ops: LossOps) => [ratio(chosen, ops), ratio(rejected, ops)] as const;
 
+/** Options of `dpo`. */
 export interface DpoOptions {
   /** How strongly the model is held to the reference: a number > 0. Default 0.1. */
   readonly beta?: number;
@@ -55,6 +56,7 @@ export function dpo({ beta = 0.1, labelSmoothing = 0 }: DpoOptions = {}): Traced
   );
 }
 
+/** Options of `ipo`. */
 export interface IpoOptions {
   /** How strongly the model is held to the reference: a number > 0. Default 0.1. */
   readonly beta?: number;
@@ -83,6 +85,7 @@ export function ipo({ beta = 0.1 }: IpoOptions = {}): TracedLoss {
 /** The mean logprob of an answer's tokens. */
 const meanLogprob = ({ logprobs, weights }: LossInputs, ops: LossOps): Tensor => ops.weightedMean(logprobs, weights);
 
+/** Options of `simpo`. */
 export interface SimpoOptions {
   /** How much a difference in mean logprobs counts: a number > 0. Default 2. */
   readonly beta?: number;
@@ -107,6 +110,7 @@ export function simpo({ beta = 2, gamma = 1 }: SimpoOptions = {}): TracedLoss {
   );
 }
 
+/** Options of `orpo`. */
 export interface OrpoOptions {
   /** How much the preference counts beside the supervised loss: a number > 0. Default 0.1. */
   readonly lambda?: number;

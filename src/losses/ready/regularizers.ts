@@ -2,10 +2,12 @@ import { addLosses } from '../addLosses.js';
 import { defineLoss } from '../defineLoss.js';
 import type { TracedLoss } from '../TracedLoss.js';
 
+/** Options of every regularizer. */
 export interface RegularizerOptions {
   /** How much it counts beside the loss it is added to: a number ≥ 0. */
   readonly coefficient: number;
 }
+/** Options of `klToReference`. */
 export interface KlOptions extends RegularizerOptions {
   /**
    * `k2` (default), ½ d² with d = log p − log p_ref: on tokens the model sampled itself, its gradient is on average that of the KL divergence. `k3`, eᵈ′ − 1 − d′ with d′ = −d, as GRPO

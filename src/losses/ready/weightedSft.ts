@@ -1,6 +1,7 @@
 import { defineLoss } from '../defineLoss.js';
 import type { TracedLoss } from '../TracedLoss.js';
 
+/** Options of `weightedSft`. */
 export interface WeightedSftOptions {
   /** Whether each datum's loss is divided by the sum of its weights, so that long answers count no more than short ones. Default false. */
   readonly perDatum?: boolean;

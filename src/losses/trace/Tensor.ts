@@ -11,6 +11,7 @@ const method = (name: string): Target => ({ method: name });
 
 /** Along one dimension (negative: from the end), or over all values where `dim` is absent. */
 export interface Along {
+  /** The dimension to reduce; negative counts from the last. Default: all of them. */
   readonly dim?: number;
   /** Whether the dimension stays, with extent 1. Default false. */
   readonly keepDim?: boolean;
@@ -32,51 +33,67 @@ export class Tensor {
     return new Proxy(this, WATCH);
   }
 
+  /** this + other, element by element. */
   add(other: Operand): Tensor {
     return this.#call(fn('operator.add'), other);
   }
+  /** this − other, element by element. */
   sub(other: Operand): Tensor {
     return this.#call(fn('operator.sub'), other);
   }
+  /** this · other, element by element. */
   mul(other: Operand): Tensor {
     return this.#call(fn('operator.mul'), other);
   }
+  /** this / other, element by element. */
   div(other: Operand): Tensor {
     return this.#call(fn('operator.truediv'), other);
   }
+  /** this to the power of the exponent, element by element. */
   pow(exponent: Operand): Tensor {
     return this.#call(fn('operator.pow'), exponent);
   }
+  /** −this. */
   neg(): Tensor {
     return this.#call(fn('operator.neg'));
   }
+  /** e to the power of this, element by element. */
   exp(): Tensor {
     return this.#call(fn('torch.exp'));
   }
+  /** e to the power of this, minus 1; exact near 0. */
   expm1(): Tensor {
     return this.#call(fn('torch.expm1'));
   }
+  /** Natural logarithm, element by element. */
   log(): Tensor {
     return this.#call(fn('torch.log'));
   }
+  /** Natural logarithm of 1 + this; exact near 0. */
   log1p(): Tensor {
     return this.#call(fn('torch.log1p'));
   }
+  /** Square root, element by element. */
   sqrt(): Tensor {
     return this.#call(fn('torch.sqrt'));
   }
+  /** this · this, element by element. */
   square(): Tensor {
     return this.#call(fn('torch.square'));
   }
+  /** Absolute value, element by element. */
   abs(): Tensor {
     return this.#call(fn('torch.abs'));
   }
+  /** Hyperbolic tangent, element by element. */
   tanh(): Tensor {
     return this.#call(fn('torch.tanh'));
   }
+  /** The larger of this and 0, element by element. */
   relu(): Tensor {
     return this.#call(fn('torch.relu'));
   }
+  /** 1 / (1 + e to the power of −this), element by element. */
   sigmoid(): Tensor {
     return this.#call(fn('torch.sigmoid'));
   }
@@ -97,27 +114,35 @@ export class Tensor {
   gt(other: Operand): Tensor {
     return this.#call(fn('operator.gt'), other);
   }
+  /** Where this ≥ other. */
   ge(other: Operand): Tensor {
     return this.#call(fn('operator.ge'), other);
   }
+  /** Where this < other. */
   lt(other: Operand): Tensor {
     return this.#call(fn('operator.lt'), other);
   }
+  /** Where this ≤ other. */
   le(other: Operand): Tensor {
     return this.#call(fn('operator.le'), other);
   }
+  /** Where both are equal. */
   eq(other: Operand): Tensor {
     return this.#call(fn('operator.eq'), other);
   }
+  /** Where they differ. */
   ne(other: Operand): Tensor {
     return this.#call(fn('operator.ne'), other);
   }
+  /** Where both are true. */
   and(other: Tensor): Tensor {
     return this.#call(fn('torch.logical_and'), other);
   }
+  /** Where at least one is true. */
   or(other: Tensor): Tensor {
     return this.#call(fn('torch.logical_or'), other);
   }
+  /** Where this is false. */
   not(): Tensor {
     return this.#call(fn('torch.logical_not'));
   }
@@ -134,9 +159,11 @@ export class Tensor {
     const bounds = { ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }) };
     return this[NODE].trace.call(fn('torch.clamp'), [this], bounds);
   }
+  /** The larger of this and other, element by element. */
   maximum(other: Operand): Tensor {
     return typeof other === 'number' ? this.clamp({ min: other }) : this.#call(fn('torch.maximum'), other);
   }
+  /** The smaller of this and other, element by element. */
   minimum(other: Operand): Tensor {
     return typeof other === 'number' ? this.clamp({ max: other }) : this.#call(fn('torch.minimum'), other);
   }
@@ -145,6 +172,7 @@ export class Tensor {
   sum(along: Along | number = {}): Tensor {
     return this.#reduce(method('sum'), along);
   }
+  /** The mean, over all elements or along one dimension. */
   mean(along: Along | number = {}): Tensor {
     return this.#reduce(method('mean'), along);
   }
@@ -164,6 +192,7 @@ export class Tensor {
   logSoftmax(dim = -1): Tensor {
     return this[NODE].trace.call(fn('torch.log_softmax'), [this], { dim });
   }
+  /** Softmax along a dimension. Default: the last. */
   softmax(dim = -1): Tensor {
     return this[NODE].trace.call(fn('torch.softmax'), [this], { dim });
   }

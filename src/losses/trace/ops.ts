@@ -15,12 +15,15 @@ export interface LossOps {
   readonly stack: (parts: readonly Tensor[], dim?: number) => Tensor;
   /** 1 − x and the like, where the number stands first. */
   readonly sub: (a: Operand, b: Operand) => Tensor;
+  /** a / b, element by element. */
   readonly div: (a: Operand, b: Operand) => Tensor;
   /** The smaller, and the larger, of two values at every place. */
   readonly minimum: (a: Tensor, b: Operand) => Tensor;
+  /** The larger of the two, element by element. */
   readonly maximum: (a: Tensor, b: Operand) => Tensor;
   /** Zeros and ones in the shape of a value. */
   readonly zerosLike: (x: Tensor) => Tensor;
+  /** Ones in the shape of x. */
   readonly onesLike: (x: Tensor) => Tensor;
   /** A value whose gradient is that of `gradientOf`: `value` and `gradientOf` are added so that only the gradient of one counts. */
   readonly withGradientOf: (value: Tensor, gradientOf: Tensor) => Tensor;

@@ -11,6 +11,7 @@ import { Trace } from './Trace.js';
 export type LossReturn =
   | Tensor
   | {
+      /** The loss: a scalar. */
       readonly loss: Tensor;
       /** Reported as `custom/<name>:mean`, averaged over the datums; a name that ends in `:sum` or `:mean` says which. */
       readonly metrics?: Readonly<Record<string, Tensor>>;

@@ -71,6 +71,7 @@ export interface ConversationLimits {
   readonly maxMs?: number;
 }
 
+/** Options of `conversation`. */
 export interface ConversationOptions<T> extends ConversationLimits {
   /** Writes prompts and reads answers. */
   readonly renderer: Renderer;

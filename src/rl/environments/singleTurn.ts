@@ -11,9 +11,11 @@ import type { Graded, GroupAgent, Rollout, RolloutHook, Turn } from '../sampling
 export interface Answer extends ParsedResponse {
   /** Whether it ended at the token limit. */
   readonly cutOff: boolean;
+  /** The sampled turn: its prompt, tokens and logprobs. */
   readonly turn: Turn;
 }
 
+/** Options of `singleTurn`. */
 export interface SingleTurnOptions<T> {
   /** Writes prompts and reads answers. */
   readonly renderer: Renderer;

@@ -8,6 +8,7 @@ import type { Agent, Rollout, RolloutHook, Turn } from '../sampling/rollout.js';
 
 /** One of several teachers, and how much its word counts beside the others'. */
 export interface WeightedTeacher {
+  /** Who teaches: anything that computes logprobs, such as a sampling client. */
   readonly teacher: ComputesLogprobs;
   /** A number > 0; weights are divided by their sum. */
   readonly weight: number;
@@ -16,6 +17,7 @@ export interface WeightedTeacher {
 /** Who says how likely an answer is: a sampler of any model with the student's tokenizer, or several of them. */
 export type Teachers = ComputesLogprobs | readonly WeightedTeacher[];
 
+/** Options of `taught`. */
 export interface TaughtOptions<T> {
   /** Who teaches; a function where that depends on the task, on the data set it comes from for example. */
   readonly teacher: Teachers | ((task: T) => Teachers);

@@ -8,25 +8,47 @@ import type { RolloutContext, RolloutHook } from '../sampling/rollout.js';
 
 /** A validator as [Standard Schema](https://standardschema.dev) describes it: one of Zod, Valibot, ArkType, Effect, … */
 export interface StandardSchema<I = unknown> {
+  /** The schema, as the Standard Schema specification wants it. */
   readonly '~standard': {
+    /** Version of the specification. */
     readonly version: 1;
+    /** The library the schema comes from, such as `zod`. */
     readonly vendor: string;
+    /** Checks a value and returns it, or what is wrong with it. */
     readonly validate: (value: unknown) => StandardResult<I> | Promise<StandardResult<I>>;
     /** The schema as JSON Schema, where the library can say it. */
     readonly jsonSchema?: {
+      /** The JSON schema of what the tool accepts. */
       readonly input: (options: { readonly target: string }) => Readonly<Record<string, unknown>>;
     };
-    readonly types?: { readonly input: unknown; readonly output: I } | undefined;
+    /** Carries the types for the compiler; absent at run time. */
+    readonly types?:
+      | {
+          /** The type before validation. */
+          readonly input: unknown;
+          /** The type after validation. */
+          readonly output: I;
+        }
+      | undefined;
   };
 }
 
 /** What a validator finds: the value, or what is wrong with it. */
 export type StandardResult<I> =
-  | { readonly value: I; readonly issues?: undefined }
-  | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] };
+  | {
+      /** The value, if it is valid. */
+      readonly value: I;
+      /** Absent if it is valid. */
+      readonly issues?: undefined;
+    }
+  | {
+      /** What is wrong with it. */
+      readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[];
+    };
 
 /** What a tool is told beside its input. */
 export interface ToolContext<T = unknown> extends RolloutContext {
+  /** The task of the rollout. */
   readonly task: T;
 }
 
@@ -42,6 +64,7 @@ export interface RlTool<I = never, T = unknown> {
   readonly execute: (input: I, context: ToolContext<T>) => unknown;
 }
 
+/** Options of `toolUse`. */
 export interface ToolUseOptions<T> extends Omit<ConversationOptions<T>, 'reply'> {
   /** The tools by name: one set for all rollouts, or made anew for each, so that a rollout can have a state of its own. */
   readonly tools: ToolSet<T> | ((task: T, context: RolloutContext) => ToolSet<T>);

@@ -13,9 +13,11 @@ import type { RlResume } from './rlStep.js';
 
 /** What the KL penalty asks for log probabilities. A `SamplingClient` is one. */
 export interface Reference {
+  /** The logprob of each prompt token, as `SamplingClient.computeLogprobs` returns it. */
   computeLogprobs(prompt: ModelInput): ObservableInput<Float32Array>;
 }
 
+/** A penalty for moving away from a reference model. */
 export interface KlPenaltyOptions {
   /** The model to stay close to: a sampling client of the base model, mostly. */
   readonly reference: Reference;
@@ -30,6 +32,7 @@ export interface KlPenaltyOptions {
 /** What `grpo` needs of a trainer: to train, and what its options ask for. A `TrainingClient` is one. */
 export type RlTrainer<S = SamplingClient> = Trainable & Partial<TakesSnapshots<S> & Saves & ForwardPasses>;
 
+/** Options of `grpo`. */
 export interface GrpoOptions<S = SamplingClient> {
   /** What `rollouts` samples from; new weights are published to it after every step. Default: groups come from elsewhere, and no weights are published. */
   readonly policy?: LivePolicy<S>;

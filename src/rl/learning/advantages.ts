@@ -11,6 +11,7 @@ export interface ScoredGroup<T = unknown> extends Group<T> {
   readonly teaches: boolean;
   /** Why it is not trained on. */
   readonly dropped?: DropReason;
+  /** How its advantages reach the tokens. */
   readonly scoring: Scoring;
 }
 
@@ -24,6 +25,7 @@ export interface Scoring {
   readonly maskCutOff: boolean;
 }
 
+/** Options of `advantages`. */
 export interface AdvantagesOptions {
   /**
    * - `mean` (default): reward − mean of the group's rewards, without dividing by their deviation

@@ -22,8 +22,18 @@ export type RlLoss =
   | 'ppo'
   | 'cispo'
   | 'gspo'
-  | { readonly name: 'ppo' | 'cispo' | 'gspo'; readonly clip: ClipBounds }
-  | { readonly name: 'dro'; readonly beta: number }
+  | {
+      /** A loss with clip bounds. */
+      readonly name: 'ppo' | 'cispo' | 'gspo';
+      /** Its clip bounds. */
+      readonly clip: ClipBounds;
+    }
+  | {
+      /** The loss with a quadratic penalty. */
+      readonly name: 'dro';
+      /** The penalty's weight. */
+      readonly beta: number;
+    }
   | CustomLossFn
   | LossHandle
   | TracedLoss;

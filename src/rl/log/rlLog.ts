@@ -9,6 +9,7 @@ import { rolloutRecords } from './rolloutRecords.js';
 import { decodeState, encodeState, stateFile } from './storedState.js';
 import type { RlStep } from '../learning/rlStep.js';
 
+/** Options of `rlLog`. */
 export interface RlLogOptions extends MetricsLogOptions {
   /** Writes what was said as text, in `rollouts.jsonl`: `(tokens) => tokenizer.decode(tokens)`. Default: token ids. */
   readonly decode?: (tokens: Int32Array) => string;

@@ -4,7 +4,9 @@ import { Pace } from './Pace.js';
 
 /** Something to sample from, and how many optimizer steps its weights hold. */
 export interface PolicyVersion<S = SamplingClient> {
+  /** Samples from these weights. */
   readonly sampler: S;
+  /** The number of optimizer steps these weights have seen. */
   readonly step: number;
 }
 

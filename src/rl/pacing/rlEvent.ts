@@ -5,6 +5,7 @@ import type { Turn } from '../sampling/rollout.js';
 export type RlEvent =
   /** Nothing new is started until what it waits for has come. */
   | {
+      /** Nothing new starts until something else has happened: see `for`. */
       readonly type: 'rl-waiting';
       /**
        * - `policy`: there is nothing to sample from yet
@@ -18,40 +19,102 @@ export type RlEvent =
       /** Of these, groups that training is done with; of `concurrency` without a trainer, groups that are finished. */
       readonly done: number;
     }
-  | { readonly type: 'group-admitted'; readonly order: number; readonly step: number }
   | {
-      readonly type: 'group-finished';
+      /** A group of rollouts starts. */
+      readonly type: 'group-admitted';
+      /** The group's number, counted from 0 in the order of the tasks. */
       readonly order: number;
+      /** The step of the weights it samples from. */
+      readonly step: number;
+    }
+  | {
+      /** All rollouts of a group have ended. */
+      readonly type: 'group-finished';
+      /** The group's number. */
+      readonly order: number;
+      /** The rewards of its rollouts, in order. */
       readonly rewards: readonly number[];
+      /** How many of its rollouts failed for good. */
       readonly failures: number;
+      /** How long the group took, in milliseconds. */
       readonly durationMs: number;
     }
-  | { readonly type: 'rollout-started'; readonly order: number; readonly index: number; readonly attempt: number }
   | {
-      readonly type: 'rollout-finished';
+      /** A rollout starts, or starts again after a failure. */
+      readonly type: 'rollout-started';
+      /** The group's number. */
       readonly order: number;
+      /** The rollout's number in the group, counted from 0. */
       readonly index: number;
+      /** 1 for the first attempt. */
+      readonly attempt: number;
+    }
+  | {
+      /** A rollout has ended. */
+      readonly type: 'rollout-finished';
+      /** The group's number. */
+      readonly order: number;
+      /** The rollout's number in the group, counted from 0. */
+      readonly index: number;
+      /** Its reward. */
       readonly reward: number;
+      /** How many turns the model took. */
       readonly turns: number;
+      /** How many tokens it sampled. */
       readonly tokens: number;
     }
-  | ({ readonly order: number } & SampleEvent)
+  | ({
+      /** The group's number. */
+      readonly order: number;
+    } & SampleEvent)
   /** A rollout failed; `final` says whether it is tried again. */
   | {
+      /** A rollout failed. */
       readonly type: 'rollout-failed';
+      /** The group's number. */
       readonly order: number;
+      /** The rollout's number in the group, counted from 0. */
       readonly index: number;
+      /** 1 for the first attempt. */
       readonly attempt: number;
+      /** Whether it is given up; otherwise it is tried again. */
       readonly final: boolean;
+      /** Why it failed. */
       readonly error: unknown;
     }
   /** A group is not trained on. It still counts in the metrics. */
-  | { readonly type: 'group-dropped'; readonly order: number; readonly reason: DropReason }
+  | {
+      /** A group is not trained on. */
+      readonly type: 'group-dropped';
+      /** The group's number. */
+      readonly order: number;
+      /** Why it was dropped. */
+      readonly reason: DropReason;
+    }
   /** No group of a batch taught anything: there was no optimizer step, and the next tasks are taken. */
-  | { readonly type: 'batch-skipped'; readonly groups: number; readonly reason: string }
+  | {
+      /** A batch had nothing to train on. */
+      readonly type: 'batch-skipped';
+      /** How many groups it had. */
+      readonly groups: number;
+      /** Why it was skipped. */
+      readonly reason: string;
+    }
   /** New weights can be sampled from. */
-  | { readonly type: 'policy-published'; readonly step: number }
-  | { readonly type: 'rl-warning'; readonly code: RlWarningCode; readonly message: string };
+  | {
+      /** New weights are available for sampling. */
+      readonly type: 'policy-published';
+      /** The number of optimizer steps they have seen. */
+      readonly step: number;
+    }
+  | {
+      /** Something that usually is a mistake. */
+      readonly type: 'rl-warning';
+      /** A stable word for the kind of warning. */
+      readonly code: RlWarningCode;
+      /** The warning in words. */
+      readonly message: string;
+    };
 
 /** What happens to a sample that a rollout asked for. */
 export type SampleEvent = {
@@ -60,15 +123,35 @@ export type SampleEvent = {
   /** Which of the rollout's samples it is, counted from 0. */
   readonly sample: number;
 } & (
-  | { readonly type: 'sample-started'; readonly prompt: ModelInput }
-  | { readonly type: 'sample-finished'; readonly turns: readonly Turn[]; readonly requestId: string | undefined }
+  | {
+      /** A sample was asked for. */
+      readonly type: 'sample-started';
+      /** What it continues. */
+      readonly prompt: ModelInput;
+    }
+  | {
+      /** A sample has arrived. */
+      readonly type: 'sample-finished';
+      /** The turns it became. */
+      readonly turns: readonly Turn[];
+      /** The service's id of the request. */
+      readonly requestId: string | undefined;
+    }
   /** Also a sample that nobody waits for any more; it has no error. */
-  | { readonly type: 'sample-failed'; readonly error?: unknown; readonly requestId: string | undefined }
+  | {
+      /** A sample failed. */
+      readonly type: 'sample-failed';
+      /** Why it failed. */
+      readonly error?: unknown;
+      /** The service's id of the request. */
+      readonly requestId: string | undefined;
+    }
 );
 
 /** Why a group is not trained on: all rewards alike, or too few rollouts left. */
 export type DropReason = 'constant' | 'too-few';
 
+/** The kinds of `rl-warning`. */
 export type RlWarningCode = 'split-datums' | 'sampler-trainer-gap';
 
 /** Hears what happens. A throw is swallowed: a listener cannot hurt a run. */

@@ -21,6 +21,7 @@ export type GroupReward<T> = (
   task: T,
 ) => readonly number[] | ObservableInput<readonly number[]>;
 
+/** Options of `groupRewards`. */
 export interface GroupRewardsOptions {
   /** How many groups are judged at once: an integer ≥ 1. Default 8. */
   readonly concurrency?: number;

@@ -7,6 +7,7 @@ import { seedFrom } from '../sampling/seeds.js';
 import { splitShared } from './splitShared.js';
 import type { GroupReward } from './groupRewards.js';
 
+/** Options of `judge`. */
 export interface JudgeOptions<T> {
   /** Who judges: a sampler of any model. */
   readonly sampler: Sampleable;

@@ -11,6 +11,7 @@ export type Compare<T> = (
   context: { readonly seed: number },
 ) => number | ObservableInput<number>;
 
+/** Options of `pairwise`. */
 export interface PairwiseOptions {
   /**
    * - `all-pairs` (default): every two are compared, n · (n − 1) / 2 times

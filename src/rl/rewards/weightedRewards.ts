@@ -8,6 +8,7 @@ export type WeightedReward<A, T> =
   | {
       /** What its value counts in the sum; 0 reports it only. */
       readonly weight: number;
+      /** Computes the reward. */
       readonly score: Grader<A, T>;
     };
 

@@ -75,6 +75,7 @@ export interface GroupContext {
 
 /** A hook that can also try a task many times at once, in one request for example: an input for each rollout. */
 export interface GroupAgent<T, S = SamplingClient> extends RolloutHook<T, S> {
+  /** Starts the rollouts of one group: one observable per rollout. */
   readonly group: (task: T, policy: Policy<S>, context: GroupContext) => readonly ObservableInput<Rollout>[];
 }
 
@@ -107,6 +108,7 @@ export interface RolloutFailure {
 
 /** All tries at one task. */
 export interface Group<T = unknown> {
+  /** The task the group worked on. */
   readonly task: T;
   /** The task's place in the stream of all tasks, counted from 0, also in a run that was resumed. */
   readonly order: number;
@@ -123,4 +125,11 @@ export interface Group<T = unknown> {
 }
 
 /** What a grader gives: a number, or a number with what else is worth knowing. */
-export type Graded = number | { readonly reward: number; readonly metrics?: Readonly<Record<string, number>> };
+export type Graded =
+  | number
+  | {
+      /** The reward: larger is better. */
+      readonly reward: number;
+      /** Numbers to report beside it, by name. Default: none. */
+      readonly metrics?: Readonly<Record<string, number>>;
+    };

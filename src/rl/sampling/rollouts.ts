@@ -23,6 +23,7 @@ import type { RlListener } from '../pacing/rlEvent.js';
 import type { RlResume } from '../learning/rlStep.js';
 import type { Agent, Group } from './rollout.js';
 
+/** Options of `rollouts`. */
 export interface RolloutsOptions<T, S extends Sampleable = SamplingClient> {
   /** What to sample from: a sampler, a stream of them of which the newest counts, or a {@link LivePolicy} that `grpo` publishes to. */
   readonly policy: S | Observable<S> | LivePolicy<S>;

@@ -6,9 +6,11 @@ import type { ChatModel } from '../completion/ChatRequest.js';
 
 /** What a gateway needs to open checkpoints by itself. A `ServiceClient` is one. */
 export interface SamplerSourceClient {
+  /** Makes a sampling client, as `ServiceClient.createSamplingClient` does. */
   createSamplingClient(
     source: { readonly modelPath: string } | { readonly baseModel: string },
   ): PromiseLike<SamplingClient>;
+  /** Lists checkpoints, to find the newest. */
   readonly rest: Pick<RestClient, 'listCheckpoints'>;
 }
 

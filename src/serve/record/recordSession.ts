@@ -12,6 +12,7 @@ export interface RecordedSession {
   readonly baseURL: string;
   /** For Anthropic's clients, which add `/v1` themselves. */
   readonly url: string;
+  /** The key that requests of this session must send. */
   readonly apiKey: string;
   /** What was sampled so far, in order, as exact ids with their log probabilities. */
   readonly turns: readonly Turn[];

@@ -2,6 +2,7 @@
 export interface ServerSentEvent {
   /** 'message' unless the server says otherwise. */
   readonly type: string;
+  /** The event's text, its lines joined. */
   readonly data: string;
   /** The last id the server gave: what a reconnect asks to go on from. */
   readonly id: string;

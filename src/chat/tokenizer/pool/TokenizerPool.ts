@@ -9,6 +9,7 @@ import { recipeOf, type TokenizerRecipe } from './recipe.js';
 import type { Tokenizer } from '../Tokenizer.js';
 import { TokenizerError } from '../TokenizerError.js';
 
+/** Options of a {@link TokenizerPool}. */
 export interface TokenizerPoolOptions {
   /** Number of threads, at least 1. Default: one less than the machine has cores. */
   readonly size?: number;
@@ -41,6 +42,7 @@ interface Thread {
  * ```
  */
 export class TokenizerPool implements AsyncDisposable {
+  /** Number of threads. */
   readonly size: number;
   readonly #recipe: TokenizerRecipe;
   readonly #batchChars: number;

@@ -2,9 +2,11 @@ import { defer, mergeMap, Observable, type OperatorFunction, type Subscriber } f
 
 /** What {@link encodeWith} asks: a `TokenizerPool`, or anything that encodes one text at a time. */
 export interface TextEncoding {
+  /** Turns text into tokens: emits once and completes. */
   encode(text: string): Observable<Int32Array>;
 }
 
+/** Options of `encodeWith`. */
 export interface EncodeWithOptions {
   /** Texts in work or waiting for their turn to come out, at least 1. Default 1024. */
   readonly ahead?: number;

@@ -11,9 +11,13 @@ export interface TiktokenFields {
   readonly ranks: string;
   /** How text is cut into pieces, in the syntax of Rust's regular expressions. */
   readonly pattern: string;
+  /** Special tokens and their ids. */
   readonly specials: ReadonlyMap<string, number>;
+  /** Ends a sequence. Default: none. */
   readonly eosTokenId?: number;
+  /** Begins a sequence. Default: none. */
   readonly bosTokenId?: number;
+  /** The chat template. Default: none. */
   readonly chatTemplate?: string;
 }
 

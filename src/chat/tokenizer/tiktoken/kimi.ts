@@ -32,7 +32,9 @@ const KIMI_PATTERN = [
 export interface KimiFiles {
   /** tiktoken.model */
   readonly ranks: string;
+  /** The content of `tokenizer_config.json`. */
   readonly config: TokenizerConfigJson;
+  /** The chat template. Default: the one in `config`, if any. */
   readonly chatTemplate?: string;
 }
 
