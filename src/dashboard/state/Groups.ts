@@ -15,10 +15,12 @@ export class Groups {
   /** Goes up with every change. */
   version = 0;
 
+  /** How many groups are kept. */
   get length(): number {
     return this.#byTask.size;
   }
 
+  /** Adds a group in place of the one of the same task, and drops the oldest ones above the limits. */
   push(group: DashboardGroup): void {
     this.version++;
     const key = `${group.order} ${group.run}`;
@@ -36,6 +38,7 @@ export class Groups {
     for (const [key, group] of this.#byTask) if (group.run === run) this.#remove(key);
   }
 
+  /** Forgets everything. */
   clear(): void {
     this.version++;
     this.#byTask.clear();

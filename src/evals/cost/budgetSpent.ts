@@ -13,6 +13,7 @@ export interface Budget {
 export interface BudgetSpent {
   /** In words: `the budget of 1,000 tokens is spent: 1,234 tokens`. */
   readonly reason: string;
+  /** What the run had cost by then. */
   readonly cost: Cost;
 }
 

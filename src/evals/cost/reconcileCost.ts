@@ -3,7 +3,9 @@ import type { Cost, TokenCounts } from './trackCost.js';
 
 /** What was counted here beside what the service billed. */
 export interface Reconciliation {
+  /** What was counted here. */
   readonly counted: Pick<Cost, keyof TokenCounts | 'usd'>;
+  /** What the service billed. */
   readonly billed: TokenCounts & {
     /** As far as the service tells; undefined where it has not said yet. */
     readonly usd: number | undefined;

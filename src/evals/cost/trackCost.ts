@@ -8,7 +8,9 @@ export interface TokenCounts {
   readonly prompt: number;
   /** Of these, the ones that the service had cached. */
   readonly cached: number;
+  /** Sampled tokens. */
   readonly sampled: number;
+  /** Tokens of forward and backward passes. */
   readonly trained: number;
 }
 
@@ -24,6 +26,7 @@ export interface Cost extends TokenCounts {
   readonly pricesAsOf: string;
 }
 
+/** Options of `trackCost`. */
 export interface TrackCostOptions {
   /** The base model that all calls are for; or which model a target (a model id or a sampling session) is. */
   readonly model: string | ((target: string) => string);

@@ -4,9 +4,11 @@ import { whenOpen } from '../../operators/internal/whenOpen.js';
 import { type Budget, type BudgetSpent, budgetSpent } from './budgetSpent.js';
 import type { Cost } from './trackCost.js';
 
+/** Options of `withinBudget`. */
 export interface WithinBudgetOptions {
   /** What the run costs: see `trackCost`. */
   readonly cost$: Observable<Cost>;
+  /** How much the run may cost. */
   readonly budget: Budget;
   /** Told why the data ended, where it did. */
   readonly onSpent?: (spent: BudgetSpent) => void;
