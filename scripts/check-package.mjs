@@ -11,7 +11,8 @@ import { execute, root, runSteps } from './steps.mjs';
 
 /** The most that may be packed. Who needs more says why, here and in CONTRIBUTING.md. */
 // 2,300 KiB until losses, rl, serve, ai-sdk and the examples, which pages link to, came in: they are 450 KiB packed.
-const BUDGET = { packedKiB: 2900, unpackedKiB: 8600, files: 2200 };
+// 2,900 KiB until evals, adapters, conformance, OpenTelemetry and the picture of the dashboard came in.
+const BUDGET = { packedKiB: 3600, unpackedKiB: 10_400, files: 2700 };
 /** What `import { ModelInput }` may bring along, unminified and with its dependencies. */
 const SMALL_IMPORT_KIB = 150;
 
@@ -252,7 +253,9 @@ export function packageSteps() {
           JSON.stringify({ name: 'consumer', private: true, type: 'module' }),
         );
         const { devDependencies, peerDependencies } = manifest;
-        const beside = [`rxjs@${peerDependencies.rxjs}`, `@types/node@${devDependencies['@types/node']}`];
+        // One entry is a sink for OpenTelemetry, whose users have its API.
+        const beside = ['rxjs', '@opentelemetry/api'].map((name) => `${name}@${peerDependencies[name]}`);
+        beside.push(`@types/node@${devDependencies['@types/node']}`);
         await execute('npm', [...INSTALL, tarball(), ...beside], { cwd: project });
         installed();
         return `${readdirSync(join(project, 'node_modules'))

@@ -95,7 +95,7 @@ export class Ledger {
 }
 
 /** A digest of weights, moments and step: the same for the same bits. */
-export const digestOf = ({ step, weights, optimizer }: ModelState): string =>
+const digestOf = ({ step, weights, optimizer }: ModelState): string =>
   digest(step, weights, optimizer?.m, optimizer?.v);
 
 const parts = ({ tokens, inputs }: EngineDatum): unknown => [
