@@ -21,7 +21,7 @@ const { loss } = await lastValueFrom(
     train(trainer, { loss: 'cross_entropy', adam: { learningRate: 1e-2 } }),
   ),
 );
-console.log(`trained: ${loss.toFixed(3)} nats a token`);
+console.log(`trained: ${loss.toFixed(3)} nats per token`);
 
 // Any client of OpenAI's or Anthropic's API can talk to this address now; the page below does through the AI SDK.
 const gateway = await serveSampler(await trainer.saveWeightsAndGetSamplingClient(), { pieceTokens: 2 });

@@ -23,6 +23,6 @@ await from(questions)
   .pipe(repeatEpochs({ epochs: 12 }), learning)
   .forEach(({ index, metrics }) => {
     if (index === 0 || index % 4 === 3)
-      console.log(`step ${index + 1}: ${metrics['env/all/teacher_kl']!.toFixed(3)} nats a token apart`);
+      console.log(`step ${index + 1}: ${metrics['env/all/teacher_kl']!.toFixed(3)} nats per token apart`);
   });
 await close();

@@ -29,7 +29,7 @@ await lastValueFrom(
     checkpointEvery({ steps: 20 }),
     train(trainer, { loss: 'cross_entropy', adam: { learningRate: linear(1e-2, { steps }) } }),
     tap(({ index, loss, checkpoint }) => {
-      if (index % 5 === 4) console.log(`step ${index + 1}: ${loss.toFixed(3)} nats a token`);
+      if (index % 5 === 4) console.log(`step ${index + 1}: ${loss.toFixed(3)} nats per token`);
       if (checkpoint !== undefined) console.log(`saved ${checkpoint.statePath}`);
     }),
   ),

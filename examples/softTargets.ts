@@ -27,6 +27,6 @@ await from(questions)
     train(trainer, { loss: softTargetsForward(), adam: { learningRate: 3e-3 } }),
   )
   .forEach(({ index, loss }) => {
-    if (index % 6 === 5) console.log(`step ${index + 1}: ${(loss / 4).toFixed(2)} nats an answer apart`);
+    if (index % 6 === 5) console.log(`step ${index + 1}: ${(loss / 4).toFixed(2)} nats per answer apart`);
   });
 await close();

@@ -140,5 +140,5 @@ const rounded = decodeSafetensors(file).tensors;
 for (const slot of slots) heap.floats.set(rounded[slot.name].data, slot.heap);
 for (const linear of base.linears) packLinear(heap, linear);
 console.log(
-  `${state.step} steps, ${seen.toFixed(0)} weighted tokens; held out ${run(heldOut, false).loss.toFixed(3)} nats a token; ${file.length} bytes`,
+  `${state.step} steps, ${seen.toFixed(0)} weighted tokens; held out ${run(heldOut, false).loss.toFixed(3)} nats per token; ${file.length} bytes`,
 );

@@ -38,7 +38,7 @@ beforeAll(() => {
 describe('examples', () => {
   const numbers = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, number]) => Number(number));
 
-  it('sft: the loss on the answers falls under 0.1 nats a token and the answer is learned', async () => {
+  it('sft: the loss on the answers falls under 0.1 nats per token and the answer is learned', async () => {
     const text = await output('sft');
     const losses = [...text.matchAll(/step \d+: ([\d.]+) nats/g)].map(([, loss]) => Number(loss));
     expect(losses.length).toBe(8);

@@ -32,7 +32,7 @@ it('the demo prints what the README shows', async () => {
   }
 }, 120_000);
 
-it('the first program of the README trains: its loss falls under 0.1 nats a token', async () => {
+it('the first program of the README trains: its loss falls under 0.1 nats per token', async () => {
   const printed = await runSnippet(first!.source);
   expect(shapeOf(printed)).toMatch(patternOf(first!.output!));
   const losses = [...printed.matchAll(/^step \d+: ([\d.]+)/gm)].map(([, loss]) => Number(loss));

@@ -14,7 +14,7 @@ interface Rows {
 }
 
 /**
- * Mean negative log-likelihood of a batch, in nats a token: −Σ logprob · weight / Σ weight over all its datums; NaN where nothing has weight.
+ * Mean negative log-likelihood of a batch, in nats per token: −Σ logprob · weight / Σ weight over all its datums; NaN where nothing has weight.
  *
  * ```ts
  * const result = await trainer.forward(batch, 'cross_entropy');

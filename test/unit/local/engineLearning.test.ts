@@ -40,7 +40,7 @@ function datumOf(
 }
 
 describe('supervised', () => {
-  it('learns twenty answers to under 0.1 nats a token in under 60 s', { timeout: 120_000 }, async () => {
+  it('learns twenty answers to under 0.1 nats per token in under 60 s', { timeout: 120_000 }, async () => {
     const file = readFileSync(new URL('../../../examples/data/questions.jsonl', import.meta.url), 'utf8');
     const rows = file
       .trim()
@@ -63,7 +63,7 @@ describe('supervised', () => {
     } while (losses.at(-1)! > 0.1 && losses.length < 300);
     const seconds = (performance.now() - begun) / 1000;
     console.log(
-      `supervised: ${losses[0]!.toFixed(2)} to ${losses.at(-1)!.toFixed(3)} nats a token in ${losses.length} steps, ${seconds.toFixed(1)} s`,
+      `supervised: ${losses[0]!.toFixed(2)} to ${losses.at(-1)!.toFixed(3)} nats per token in ${losses.length} steps, ${seconds.toFixed(1)} s`,
     );
     expect(losses.at(-1)).toBeLessThan(0.1);
     expect(seconds).toBeLessThan(60);
