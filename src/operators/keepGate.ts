@@ -6,9 +6,11 @@ import { listen } from './internal/listen.js';
  * Carries the gate from downstream over a wait: what is subscribed to because of a value finds the gate again.
  *
  * ```ts
- * from(listOfFiles).pipe(          // a promise: its value comes long after subscribe
+ * from(newestFile).pipe(           // a promise: its value arrives long after subscribe
  *   keepGate(),
- *   concatMap((file) => fromJsonl(file)),
+ *   concatMap((file) => fromConversations(file)),
+ *   toDatums(renderer),
+ *   batch({ size: 128 }),
  *   train(trainer, options),
  * )
  * ```

@@ -7,7 +7,7 @@ import { RowWalk } from './internal/RowWalk.js';
  * The values of an iterable, as fast as demand allows; it may be endless.
  *
  * ```ts
- * fromIterable(new Set(rows)).pipe(repeatEpochs(), batch({ size: 32 }), train(trainer, options))
+ * fromIterable(new Set(datums)).pipe(repeatEpochs(), batch({ size: 32 }), train(trainer, options))
  * ```
  * RxJS's `from` hands all values on at once, whatever lies downstream. This one stops between two values while the
  * bounded operator downstream is full. Without one it emits synchronously, as `from` does. A throw of the iterator is the

@@ -22,7 +22,7 @@ export interface WithinBudgetOptions {
  * result    a--b--|
  * ```
  * ```ts
- * tasks.pipe(withinBudget({ cost$, budget: { usd: 5 } }), evaluate(agent, options))
+ * tasks.pipe(withinBudget({ cost$, budget: { usd: 5 } }), evaluate(agent, { sampler, scorers: [exact()] }))
  * ```
  * Stands right before the operator that spends: `evaluate`, `rollouts`, `reinforce`, `sampleFrom`, `train`. A value is handed on when
  * that operator has room for it and not before, so the budget is overshot by what is in flight and by nothing else. With a checkpoint

@@ -31,8 +31,8 @@ export interface TaughtOptions<T> {
  * An agent whose tries are graded token by token by a teacher: on-policy distillation, for every agent there is.
  *
  * ```ts
- * const agent = taught(singleTurn({ renderer, prompt, reward: () => 0 }), { teacher });
- * prompts.pipe(reinforce(trainer, agent, { group: 4, groupsPerBatch: 16, advantages: { method: 'given' } }));
+ * const agent = taught(singleTurn<Task>({ renderer, prompt: ({ question }) => question, reward: () => 0 }), { teacher });
+ * tasks.pipe(reinforce(trainer, agent, { group: 4, groupsPerBatch: 16, advantages: { method: 'given' } }));
  * ```
  * Every sampled token has the advantage −c · (log p − log t), p being the student's probability when it was sampled and t the
  * teacher's; of several teachers the weighted mean of log t. It is neither centred nor mixed with the agent's reward, which is

@@ -19,7 +19,7 @@ export type Grader<A, T> = (answer: A, task: T) => Graded | ObservableInput<Grad
  * Several rewards by name and weight as one grader: their weighted sum, with each as a metric of its name.
  *
  * ```ts
- * reward: weightedRewards<Answer, Task>({
+ * const reward = weightedRewards<Answer, Task>({
  *   correct: ({ text }, { answer }) => (text === answer ? 1 : 0),
  *   format: { weight: 0.1, score: ({ termination }) => (termination === 'stop' ? 0 : -1) },
  * })

@@ -20,10 +20,14 @@ export function entryPoints(): string[] {
 }
 
 /** A program of the given files with the package's own settings. */
-export function programOf(rootNames: readonly string[], host?: (options: ts.CompilerOptions) => ts.CompilerHost) {
+export function programOf(
+  rootNames: readonly string[],
+  host?: (options: ts.CompilerOptions) => ts.CompilerHost,
+  more: ts.CompilerOptions = {},
+) {
   const { config } = ts.readConfigFile(`${root}tsconfig.json`, (path) => ts.sys.readFile(path)) as { config: object };
   const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, root);
-  const { tsBuildInfoFile: _, ...rest } = { ...options, incremental: false, noEmit: true };
+  const { tsBuildInfoFile: _, ...rest } = { ...options, ...more, incremental: false, noEmit: true };
   return ts.createProgram({ rootNames, options: rest, ...(host && { host: host(rest) }) });
 }
 
