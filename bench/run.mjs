@@ -1,13 +1,57 @@
-// Runs the benchmarks that have a bar and says whether each is met. Needs `npm run build` first.
+// Runs every benchmark that has a bar, one after the other, prints each value with its spread over repeats, and writes
+// bench/results.json. Needs `npm run build` first. `node bench/run.mjs growth waiting` runs those two only.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg } from 'node:os';
+import { measureColdStart } from './coldStart.mjs';
+import { measureDecoding } from './decoding.mjs';
 import { benchEncoding } from './encoding.mjs';
+import { measureForwardBackward } from './forwardBackward.mjs';
+import { measureGrowth } from './growth.mjs';
+import { measureImporting } from './importing.mjs';
 import { benchSampling } from './sampling.mjs';
+import { measureSamplesAtOnce } from './samplesAtOnce.mjs';
+import { printed, row } from './support/spread.mjs';
+import { measureWaiting } from './waiting.mjs';
 
-const bars = [];
-const bar = (name, value, least, unit) => {
-  bars.push(value >= least);
-  console.log(`${value >= least ? 'met   ' : 'MISSED'} ${name}: ${value.toFixed(2)} ${unit}, the bar is ${least}\n`);
+const benches = {
+  importing: measureImporting,
+  decoding: measureDecoding,
+  encoding: () => [
+    row('a training request as protobuf', 'MB/s', [benchEncoding().megabytesPerSecond], { atLeast: 300 }),
+  ],
+  forwardBackward: measureForwardBackward,
+  sampling: async () => [
+    row('samples in slices, warm: rate', 'of raw undici', [(await benchSampling()).ratio], { atLeast: 0.7 }),
+  ],
+  samplesAtOnce: measureSamplesAtOnce,
+  coldStart: measureColdStart,
+  waiting: measureWaiting,
+  growth: measureGrowth,
 };
 
-bar('encoding', benchEncoding().megabytesPerSecond, 300, 'MB/s');
-bar('sampling', (await benchSampling()).ratio, 0.7, 'of raw undici');
-process.exitCode = bars.every(Boolean) ? 0 : 1;
+const file = new URL('./results.json', import.meta.url);
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !(name in benches));
+if (unknown.length > 0) throw new Error(`no benchmark is called ${unknown.join(', ')}`);
+
+// A partial run replaces its own part; each part says how loaded the machine was.
+const results = read();
+for (const [name, measure] of Object.entries(benches)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  const loadBefore = loadavg()[0];
+  const rows = await measure();
+  for (const each of rows) console.log(printed(each));
+  results[name] = { node: process.version, cores: cpus().length, loadBefore, rows };
+  writeFileSync(file, `${JSON.stringify(results, undefined, 2)}\n`);
+}
+const measured = Object.values(results).flatMap(({ rows }) => rows);
+process.exitCode = measured.some(({ met }) => met === false) ? 1 : 0;
+
+function read() {
+  if (wanted.length === 0) return {};
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return {};
+  }
+}

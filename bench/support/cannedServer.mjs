@@ -1,43 +1,130 @@
-// A server that answers the two calls of a sample from memory, in a process of its own, so that what is measured is the client.
+// A server that answers from memory, in a process of its own, so that what is measured is the client.
+// Settings, as JSON: { sessionPoller: true } offers one poll for all samples; { neverReady: <ms> } holds each poll for a
+// sample that long and then says "not yet".
 import { createServer } from 'node:http';
 
-const sample = Buffer.concat([
-  // SampleResponse { sequences: [{ stop_reason: LENGTH, tokens: 64 × int32, logprobs: 64 × float32 }] }
-  varint(0x0a, 2 + 2 + 1 + 256 + 2 + 1 + 256),
-  Buffer.from([0x08, 0x01]),
-  varint(0x12, 256),
-  Buffer.alloc(256, 1),
-  varint(0x1a, 256),
-  Buffer.alloc(256, 0),
-]);
-function varint(tag, length) {
-  return length < 128 ? Buffer.from([tag, length]) : Buffer.from([tag, (length & 127) | 128, length >> 7]);
+const settings = JSON.parse(process.argv[2] ?? '{}');
+
+function varint(value) {
+  const bytes = [];
+  for (; value >= 128; value = Math.floor(value / 128)) bytes.push((value % 128) | 128);
+  return Buffer.from([...bytes, value]);
+}
+const field = (tag, bytes) => Buffer.concat([Buffer.from([tag]), varint(bytes.length), bytes]);
+
+// SampleResponse { sequences: [{ stop_reason: LENGTH, tokens: 64 × int32, logprobs: 64 × float32 }] }
+const sample = field(
+  0x0a,
+  Buffer.concat([Buffer.from([0x08, 0x01]), field(0x12, Buffer.alloc(256, 1)), field(0x1a, Buffer.alloc(256, 0))]),
+);
+
+/** ForwardBackwardOutput of as many datums, with one metric and no tensors. */
+function passOutput(datums) {
+  const record = Buffer.concat([field(0x0a, Buffer.from('Logprobs')), Buffer.from([0x18]), varint(datums)]);
+  const one = Buffer.alloc(9, 0x11);
+  one.writeDoubleLE(1, 1);
+  const metric = Buffer.concat([field(0x0a, Buffer.from('loss:sum')), one]);
+  return Buffer.concat([field(0x0a, Buffer.from('Logprobs')), field(0x12, record), field(0x1a, metric)]);
+}
+
+/** How many datums (field 3) a ForwardBackwardRequest has. */
+function datumsOf(chunks) {
+  const body = Buffer.concat(chunks);
+  let [at, datums] = [0, 0];
+  const read = () => {
+    let [value, scale] = [0, 1];
+    for (; body[at] >= 128; at++, scale *= 128) value += (body[at] & 127) * scale;
+    return value + body[at++] * scale;
+  };
+  while (at < body.length) {
+    const tag = read();
+    if (tag >> 3 === 3) datums++;
+    const value = read();
+    if ((tag & 7) === 2) at += value;
+  }
+  return datums;
 }
 
 const answers = {
-  '/api/v1/client/config': {},
+  '/api/v1/client/config': settings.sessionPoller ? { sample_use_retrieve_futures: true } : {},
   '/api/v1/client/dynamic_config': {},
   '/api/v1/create_session': { session_id: 's' },
   '/api/v1/create_sampling_session': { sampling_session_id: 's:sample:0' },
+  '/api/v1/get_info': { model_id: 's:train:0', model_data: { model_name: 'bench' } },
   '/api/v1/session_heartbeat': {},
   '/api/v1/telemetry': { status: 'accepted' },
   '/api/v1/sessions/s/finish': {},
 };
+
 let requests = 0;
+let accepted = [];
+let poll;
+/** The results of training work, by request: a model, or the bytes of a pass. */
+const passes = new Map();
+const MODEL = Symbol('a model');
+
+function json(response, body, status = 200) {
+  const text = JSON.stringify(body);
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
+  response.end(text);
+}
+function protobuf(response, body) {
+  response.writeHead(200, { 'content-type': 'application/x-protobuf', 'content-length': body.length });
+  response.end(body);
+}
+
+/** Tells the waiting session poll of all that was accepted since the last one. */
+function tellPoller() {
+  if (poll === undefined || accepted.length === 0) return;
+  const completions = accepted.map((request_id) => ({ state: 'finished', request_id }));
+  accepted = [];
+  json(poll, { completions, cursor: requests });
+  poll = undefined;
+}
+
+const routes = {
+  '/api/v1/asample': (response) => {
+    const request_id = `r${requests++}`;
+    json(response, { request_id, sample_sequence_ids: [`q${requests}`] });
+    if (!settings.sessionPoller) return;
+    accepted.push(request_id);
+    setImmediate(tellPoller);
+  },
+  '/api/v1/retrieve_futures': (response) => {
+    poll = response;
+    tellPoller();
+  },
+  '/api/v1/create_model': (response) => {
+    const request_id = `m${requests++}`;
+    passes.set(request_id, MODEL);
+    json(response, { request_id });
+  },
+  '/api/v1/forward_backward': (response, chunks) => {
+    const request_id = `p${requests++}`;
+    passes.set(request_id, passOutput(datumsOf(chunks)));
+    json(response, { request_id });
+  },
+  '/api/v1/retrieve_future': (response, chunks) => {
+    if (settings.neverReady)
+      return setTimeout(() => json(response, { type: 'try_again', queue_state: 'active' }, 408), settings.neverReady);
+    // A poll for a sample is not read: there are many, and all get the same.
+    const id = passes.size > 0 ? JSON.parse(Buffer.concat(chunks)).request_id : '';
+    const result = passes.get(id) ?? sample;
+    passes.delete(id);
+    if (result === MODEL) json(response, { model_id: 's:train:0', type: 'create_model' });
+    else protobuf(response, result);
+  },
+};
+
 const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
-  request.resume();
+  const chunks = [];
+  const reads = request.url === '/api/v1/forward_backward' || request.url === '/api/v1/retrieve_future';
+  if (reads) request.on('data', (chunk) => chunks.push(chunk));
+  else request.resume();
   request.on('end', () => {
-    if (request.url === '/api/v1/retrieve_future') {
-      response.writeHead(200, { 'content-type': 'application/x-protobuf', 'content-length': sample.length });
-      response.end(sample);
-      return;
-    }
-    const body =
-      request.url === '/api/v1/asample'
-        ? `{"request_id":"r${requests++}","sample_sequence_ids":["q${requests}"]}`
-        : JSON.stringify(answers[request.url] ?? {});
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
-    response.end(body);
+    const route = routes[request.url];
+    if (route === undefined) json(response, answers[request.url] ?? {});
+    else route(response, chunks);
   });
 });
 server.listen(0, '127.0.0.1', () => process.send?.({ port: server.address().port }));

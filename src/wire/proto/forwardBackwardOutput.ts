@@ -47,6 +47,9 @@ function datumsOf({ fields, numDatums }: ArrayRecord): Record<string, TensorData
     if (column.length !== length)
       throw new RangeError(`field ${name} has ${column.length} entries for ${length} datums`);
   }
+  const [only, ...others] = fields.keys();
+  if (only !== undefined && others.length === 0 && first !== undefined)
+    return first.map((tensor) => ({ [only]: tensor }));
   // fromEntries: assigning a field called __proto__ would lose it.
   return Array.from({ length }, (_, index) =>
     Object.fromEntries(Array.from(fields, ([name, column]) => [name, column[index]!])),
