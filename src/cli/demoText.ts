@@ -1,5 +1,5 @@
 /** What the demo says at its end: the way from here to the hosted service. */
-export const DEMO_NEXT = `The same code trains a large model on the hosted service. Only the address changes:
+export const DEMO_NEXT = `The same code trains a large model on the hosted service. Change the address, the model and the learning rate:
 
   tinker-rx local                        # this service, to try your own program against
   tinker-rx auth login                   # or: export TINKER_API_KEY=tml-…  (unset TINKER_BASE_URL)

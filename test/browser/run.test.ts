@@ -193,7 +193,7 @@ describe('the page of a real run', () => {
       () => row.count(),
       (count) => count === 0,
     );
-    expect(await page.locator('#waiting-summary').textContent()).toBe('Nothing is under way.');
+    expect(await page.locator('#waiting-summary').textContent()).toBe('Nothing is in flight.');
   });
 
   it('shows a backoff and a pause for billing, with the reason', async () => {

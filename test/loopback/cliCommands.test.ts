@@ -74,7 +74,7 @@ describe('train', () => {
   it('does not write over a run', async () => {
     const { code, stderr } = await run(['train', QUESTIONS, '-m', 'tinker-rx/tiny', '--log', log]);
     expect(code).toBe(1);
-    expect(stderr).toContain(`holds a run already\nGo on with it: tinker-rx train --resume ${log}`);
+    expect(stderr).toContain(`holds a run already\nContinue with: tinker-rx train --resume ${log}`);
   });
 
   it('names the row that is no conversation before it trains, or skips it', async () => {
@@ -247,7 +247,7 @@ describe('checkpoint', () => {
     expect(no.stderr).toContain(`  - ${path}\n`);
     const nobody = await run(['checkpoint', 'delete', path]);
     expect({ code: nobody.code, stdout: nobody.stdout }).toStrictEqual({ code: 1, stdout: '' });
-    expect(nobody.stderr).toContain('Error: No answer\nUse --yes to go on without being asked.');
+    expect(nobody.stderr).toContain('Error: No answer\nUse --yes to continue without being asked.');
     expect((await ok(['checkpoint', 'delete', path], { input: 'y\n' })).stdout).toBe('Deleted 1 checkpoint(s)\n');
     const half = await run(['checkpoint', 'delete', path, path.replace('000010', '000020'), '-y', '-f', 'json']);
     expect(half.code).toBe(1);

@@ -86,7 +86,7 @@ describe('dpo', () => {
       interrupted$.next();
       expect(await ended).toBe(130);
       expect(written.stderr).toMatch(
-        /Stopped; saved after step \d+\. Go on with: tinker-rx dpo --resume \S+stopped\n$/,
+        /Stopped; saved after step \d+\. Continue with: tinker-rx dpo --resume \S+stopped\n$/,
       );
       expect(metricsOf(stopped).length).toBeLessThan(expected.length);
       expect((await run(['dpo', '--resume', stopped])).code).toBe(0);

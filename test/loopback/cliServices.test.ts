@@ -121,7 +121,7 @@ describe('local', () => {
     expect((await run(['model', 'list', '--base-url', url!])).stdout).toContain('tinker-rx/tiny');
     interrupt();
     expect(await ended).toBe(0);
-    expect(written.stderr).toContain(`Go on with: tinker-rx local --data ${data}`);
+    expect(written.stderr).toContain(`Continue with: tinker-rx local --data ${data}`);
     expect(existsSync(data)).toBe(true);
     await expect(fetch(`${url}/api/v1/healthz`)).rejects.toThrow();
   });
@@ -181,7 +181,9 @@ describe('train', () => {
     interrupt();
     expect(await ended).toBe(130);
     expect(written.stderr).toContain('Finishing the steps in flight and saving a checkpoint');
-    expect(written.stderr).toMatch(/Stopped; saved after step \d+\. Go on with: tinker-rx train --resume \S+parts\n$/);
+    expect(written.stderr).toMatch(
+      /Stopped; saved after step \d+\. Continue with: tinker-rx train --resume \S+parts\n$/,
+    );
     const done = losses(parts).length;
     expect(done).toBeLessThan(24);
 
@@ -218,7 +220,7 @@ describe('train', () => {
     // One step may have finished between the look at the log and the stop.
     expect(after - before).toBeLessThanOrEqual(1 + 1 + 1);
     expect(after).toBeLessThan(20);
-    expect(written.stderr).toContain(`Stopped; saved after step ${after}. Go on with:`);
+    expect(written.stderr).toContain(`Stopped; saved after step ${after}. Continue with:`);
     const saved = readFileSync(join(log, 'checkpoints.jsonl'), 'utf8')
       .trim()
       .split('\n')

@@ -109,7 +109,7 @@ describe('train', () => {
     type(CTRL_C);
     expect(await code).toBe(130);
     expect(shown()).toContain('Finishing the steps in flight');
-    const [, steps, command] = /saved after step (\d+)\. Go on with: tinker-rx (.+?)\r/.exec(shown())!;
+    const [, steps, command] = /saved after step (\d+)\. Continue with: tinker-rx (.+?)\r/.exec(shown())!;
     local.dials.clockMs = 0;
     const resumed = terminal(command!.split(' '));
     expect(await resumed.code).toBe(0);

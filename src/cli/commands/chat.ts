@@ -26,7 +26,7 @@ export interface ChatOptions {
 const HELP = `/reset          forget the conversation
 /system <text>  set the system message, and forget the conversation
 /quit           end (or Ctrl-D)
-Ctrl-C          cancel the reply; without one under way, end`;
+Ctrl-C          cancel the pending reply, or end the chat`;
 
 /** Talks to a model, line by line; lines may also be piped in. */
 export default async function chat(context: Context, options: ChatOptions): Promise<number> {

@@ -50,5 +50,5 @@ export default async function local(context: Context, options: LocalOptions): Pr
   await interrupted;
   note(context, 'Closing …');
   await service.close();
-  note(context, data === undefined ? 'Closed.' : `Closed. Go on with: tinker-rx local --data ${shellWord(data)}`);
+  note(context, data === undefined ? 'Closed.' : `Closed. Continue with: tinker-rx local --data ${shellWord(data)}`);
 }

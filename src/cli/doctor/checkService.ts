@@ -76,7 +76,7 @@ export async function checkAccess(context: Context): Promise<Finding[]> {
         : ok('Models', count(supportedModels.length, 'model'));
     return [
       ok('Access', 'key accepted'),
-      ok('Protocol', 'the service takes this version; protobuf, or JSON where it cannot'),
+      ok('Protocol', 'version accepted; protobuf, or JSON if protobuf is not supported'),
       models,
     ];
   } catch (error) {

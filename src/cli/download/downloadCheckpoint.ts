@@ -27,7 +27,7 @@ export async function downloadCheckpoint(context: Context, path: string, folder:
   const abort = new AbortController();
   const interrupted = new CliError('Interrupted', {
     exitCode: INTERRUPTED,
-    details: 'The same command goes on with the files that are there where the service allows it.',
+    details: 'Run the same command again to continue, if the service supports it.',
   });
   const listening = context.interrupted$.subscribe(() => abort.abort(interrupted));
   const service = await openService(context, { userMetadata: { created_by: 'tinker-rx checkpoint download' } });

@@ -60,7 +60,7 @@ export async function fetchFile(http: Http, options: FetchFileOptions): Promise<
       if (signal.aborted || error instanceof CliError || attempt >= TRIES) {
         if (signal.aborted || error instanceof CliError) throw error;
         throw new CliError(`Failed to download: ${failureOf(error)}`, {
-          details: 'The same command goes on where this one stopped.',
+          details: 'Run the same command again to continue.',
         });
       }
       if (etag === undefined) await rm(target, { force: true });

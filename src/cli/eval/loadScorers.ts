@@ -35,7 +35,7 @@ async function scorerOf(name: string): Promise<Readonly<Record<string, Scorer>>>
     return { json_schema: jsonSchema(readSchema(name.slice('json-schema='.length))) };
   if (!existsSync(name)) {
     throw new CliError(`No scorer ${name}`, {
-      details: `There are ${Object.keys(ready).join(', ')}, json-schema=<file>, and modules of your own: give the path of one.`,
+      details: `There are ${Object.keys(ready).join(', ')}, json-schema=<file>, and custom modules: pass the path of one.`,
       exitCode: 2,
     });
   }

@@ -39,7 +39,7 @@ export class SampleTally {
       ...(fraction === undefined || (this.allAsked && this.asked < 2) ? {} : { fraction }),
       facts: [
         { text },
-        ...(this.allAsked ? [] : [{ text: `${underWay} under way`, keep: 2.5 }]),
+        ...(this.allAsked ? [] : [{ text: `${underWay} in flight`, keep: 2.5 }]),
         ...(this.failed === 0 ? [] : [{ text: `${this.failed} failed` }]),
         ...(this.#tokens === 0 ? [] : [{ text: `${rate(this.#tokens / seconds)} tokens/s`, keep: 1 }]),
         { text: `${Math.floor(seconds)} s`, keep: 4.5 },

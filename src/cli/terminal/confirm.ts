@@ -13,7 +13,7 @@ export async function confirm({ stdin, stderr }: Context, question: string): Pro
   try {
     for await (const line of lines) return /^\s*y(es)?\s*$/i.test(line);
     stderr.write('\n');
-    throw new CliError('No answer', { details: 'Use --yes to go on without being asked.' });
+    throw new CliError('No answer', { details: 'Use --yes to continue without being asked.' });
   } finally {
     lines.close();
   }

@@ -98,7 +98,7 @@ export async function planRun(
   const folder = options.log ?? join('runs', `${basename(data).replace(/\..*$/, '')}-${timeName(nowMs)}`);
   if (existsSync(join(folder, 'metrics.jsonl')))
     throw new CliError(`${folder} holds a run already`, {
-      details: `Go on with it: tinker-rx train --resume ${shellWord(folder)}\nOr choose another folder with --log.`,
+      details: `Continue with: tinker-rx train --resume ${shellWord(folder)}\nOr choose another folder with --log.`,
     });
   const held = validation === undefined ? {} : { validation: resolve(validation) };
   return {

@@ -184,7 +184,7 @@ export function reportRun(
   if (interrupted) {
     note(
       context,
-      `Stopped; ${steps === 0 ? 'nothing is saved yet' : `saved after step ${steps}`}. Go on with: ${resumeCommand(command, folder)}`,
+      `Stopped; ${steps === 0 ? 'nothing is saved yet' : `saved after step ${steps}`}. Continue with: ${resumeCommand(command, folder)}`,
     );
     return INTERRUPTED;
   }

@@ -73,7 +73,7 @@ export async function planFolder<C extends RunConfig>(
   const folder = options.log ?? join('runs', `${basename(data).replace(/\..*$/, '')}-${time}`);
   if (existsSync(join(folder, 'metrics.jsonl')))
     throw new CliError(`${folder} holds a run already`, {
-      details: `Go on with it: ${resumeCommand(command, folder)}\nOr choose another folder with --log.`,
+      details: `Continue with: ${resumeCommand(command, folder)}\nOr choose another folder with --log.`,
     });
   return {
     config: { ...defaults, ...given, data: resolve(data) } as C,

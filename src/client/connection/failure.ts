@@ -134,7 +134,7 @@ export function connectionError(failure: TransportFailure, what: string): Tinker
     case 'answer':
       return new APIResponseValidationError(message, { cause: failure });
     case 'untrusted':
-      return new APIConnectionError(`${message} (for a certificate of your own, set NODE_EXTRA_CA_CERTS)`, {
+      return new APIConnectionError(`${message} (for a custom certificate, set NODE_EXTRA_CA_CERTS)`, {
         cause: failure,
       });
     case 'timeout':

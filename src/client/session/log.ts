@@ -53,7 +53,7 @@ export function describe(
     case 'session-unfinished':
       return {
         level: 'warning',
-        text: `the service was not told how session ${event.sessionId} ended, and will end it by itself: ${event.reason}`,
+        text: `the service was not told how session ${event.sessionId} ended, and will end it later: ${event.reason}`,
       };
     case 'heartbeat-missed':
       return {

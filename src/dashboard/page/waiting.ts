@@ -96,12 +96,12 @@ function pauseRow(pause: Pause, nowMs: number): HTMLElement {
 }
 
 function summaryOf(waits: readonly Wait[], calls?: number): string {
-  if (waits.length === 0) return 'Nothing is under way.';
+  if (waits.length === 0) return 'Nothing is in flight.';
   const count = (some: readonly Wait[]) => some.reduce((sum, each) => sum + each.count, 0);
   const accepted = waits.reduce((sum, { ids }) => sum + ids.length, 0);
   const held = count(waits.filter((wait) => wait.held));
   const parts = [
-    `${whole(calls ?? count(waits))} under way`,
+    `${whole(calls ?? count(waits))} in flight`,
     `${whole(accepted)} with the service`,
     ...(held > 0 ? [`${whole(held)} held up`] : []),
     ...(waits.length > SHOWN ? [`the first ${SHOWN} lines of ${whole(waits.length)}`] : []),

@@ -38,11 +38,11 @@ it('counts', () => {
 
 it('names commands as the user calls them', () => {
   const text =
-    'Go on with: tinker-rx train --resume x, as `tinker-rx help` and npx tinker-rx say; tinker-rx/tiny and @tinker-rx x stay';
+    'Continue with: tinker-rx train --resume x, as `tinker-rx help` and npx tinker-rx say; tinker-rx/tiny and @tinker-rx x stay';
   expect(asCalled(text, {})).toBe(text);
   for (const environment of [{ npm_command: 'exec' }, { npm_lifecycle_event: 'demo' }])
     expect(asCalled(text, environment)).toBe(
-      'Go on with: npx tinker-rx train --resume x, as `npx tinker-rx help` and npx tinker-rx say; tinker-rx/tiny and @tinker-rx x stay',
+      'Continue with: npx tinker-rx train --resume x, as `npx tinker-rx help` and npx tinker-rx say; tinker-rx/tiny and @tinker-rx x stay',
     );
 });
 

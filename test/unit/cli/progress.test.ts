@@ -138,7 +138,7 @@ describe('sampling', () => {
     expect(tally.status(0.25).fraction).toBe(0.25 / 200);
     expect(tally.status(0.25).facts!.map(({ text }) => text)).toStrictEqual([
       '1 prompt done',
-      '199 under way',
+      '199 in flight',
       '5.0 tokens/s',
       '10 s',
     ]);

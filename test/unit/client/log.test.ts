@@ -46,7 +46,7 @@ describe('the log', () => {
     ];
     expect(printed(undefined, events)).toEqual([
       'tinker-rx warning: the service has ended session s: further calls will fail',
-      'tinker-rx warning: the service was not told how session s ended, and will end it by itself: down',
+      'tinker-rx warning: the service was not told how session s ended, and will end it later: down',
     ]);
   });
 

@@ -66,7 +66,7 @@ export const limitProbes: readonly Probe[] = [
     },
   },
   {
-    feature: 'limits: work goes on after a refusal',
+    feature: 'limits: work continues after a refusal',
     run: async (prober) => {
       await prober.pass([datum({ weights: TARGETS.map(() => 1) })], 'cross_entropy', { forwardOnly: true });
       return yes();

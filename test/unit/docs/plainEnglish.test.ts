@@ -1,0 +1,119 @@
+/** What users read is plain English: no idiom of the list below, no long line of prose, and a title and a group for every page. */
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { buildProgram } from '../../../src/cli/program.js';
+import { surroundings } from '../cli/terminal.js';
+import { PAGES, root } from './snippets.js';
+
+/** Each idiom, with what to write instead. */
+const IDIOMS: readonly (readonly [RegExp, string])[] = [
+  [
+    /\b(?:cycles?|nats|tokens?|samples?|bytes|steps?|rows?|requests?|replies|MB|cores?) an? (?:step|token|second|minute|line|prompt|answer|row|epoch|datum|request)\b/,
+    'per step, per token, …',
+  ],
+  [/\b(?:a|one) (?:line|request|row) an? (?:prompt|conversation|row|request|answer)\b/, 'one line per prompt'],
+  [/\b(?:goes|going|went|go) on\b(?! (?:the|a|this|to the)\b)/, 'continues, resumes'],
+  [/\bunder way\b/, 'in flight, pending'],
+  [/\bof (?:your|one's|its|their) own\b/, 'custom, separate'],
+  [/\bby (?:itself|themselves|oneself)\b/, 'automatically'],
+  [/\b(?:what|which) lies (?:downstream|behind|beneath)\b/, 'operators downstream, the cause'],
+  [
+    /\bwhat is there\b|\b(?:once|when|until|as soon as) (?:it|they|a result|an answer|all of them) (?:is|are) there\b/,
+    'has arrived',
+  ],
+  [/\b(?:is|are) not there\b/, 'is not supported, does not exist'],
+  [/\bwhere (?:it|they|Node|the service|the server) can\b/, 'if supported'],
+  [/\bmost (?:tokens|runs|rows|bytes) (?:of|to)\b/, 'maximum tokens'],
+  [/\b(?:that|which) (?:is|are) (?:none|no (?:text|terminal|conversations?))\b/, 'is not valid, is not a …'],
+  [/\b(?:after|every|of|save|for) so (?:many|often)\b/, 'every n steps'],
+  [/\bfails? in passing\b/, 'fails transiently'],
+  [/\bfor ever\b/, 'forever'],
+  [/\bunless (?:told|you say) otherwise\b/, 'by default'],
+  [/\b(?:on whose word|in vain|dear)\b/, 'set by, wasted, expensive'],
+  [/\bpromises? of (?:a|the) (?:training )?(?:result|service)\b|\blost promises?\b/, 'result handle, lost result'],
+  [/\bheld against\b/, 'compared with, checked against'],
+];
+
+/** The idioms in a text, as `what: "where" → instead`. */
+function idiomsIn(name: string, text: string): string[] {
+  const flat = text.replace(/\s+/g, ' ');
+  return IDIOMS.flatMap(([pattern, instead]) =>
+    Array.from(flat.matchAll(new RegExp(pattern, 'gi')), ({ 0: found, index }) => {
+      const around = flat.slice(Math.max(0, index - 30), index + found.length + 20);
+      return `${name}: "${found}" in "…${around}…" → ${instead}`;
+    }),
+  );
+}
+
+const read = (page: string): string => readFileSync(`${root}${page}`, 'utf8');
+const withoutComments = (page: string): string => page.replace(/^<!--[\s\S]*?-->$/gm, '');
+/** Without blocks of TypeScript, shell and JSON; what a program prints is left in. */
+const withoutPrograms = (page: string): string =>
+  withoutComments(page).replace(/^```(?!text|console)\w+\n[\s\S]*?^```$/gm, '');
+const withoutCode = (page: string): string =>
+  withoutComments(page)
+    .replace(/^---\n[\s\S]*?\n---\n/, '')
+    .replace(/^ *```[\s\S]*?^ *```$/gm, '');
+const readers = PAGES.filter((page) => page !== 'CONTRIBUTING.md');
+
+const commandsOf = (command: Command): Command[] => [command, ...command.commands.flatMap(commandsOf)];
+const program = buildProgram({ surroundings: surroundings().surroundings, finish: () => {} });
+
+describe('plain English', () => {
+  it.each(readers)('in %s', (page) => {
+    expect(idiomsIn(page, withoutPrograms(read(page)))).toStrictEqual([]);
+  });
+
+  it('in the help of every command', () => {
+    const commands = commandsOf(program).filter((command) => !command.name().startsWith('__'));
+    expect(commands.length).toBeGreaterThan(30);
+    expect(commands.flatMap((command) => idiomsIn(command.name(), command.helpInformation()))).toStrictEqual([]);
+  });
+
+  it('is missed by what the list is for', () => {
+    const bad = [
+      '0.3 nats a token',
+      'training goes on',
+      'a loss of your own',
+      'the reply\nthat is under way',
+      'retries by itself',
+    ];
+    for (const text of bad) expect(idiomsIn('page', text)).toHaveLength(1);
+    expect(idiomsIn('page', 'Put a token in a line. Go on the site. It owns a key.')).toStrictEqual([]);
+  });
+});
+
+describe('layout', () => {
+  it.each([...PAGES, 'SECURITY.md', 'CHANGELOG.md'])('%s has no line of prose over 140 characters', (page) => {
+    const long = withoutCode(read(page))
+      .split('\n')
+      // A table is as wide as it is, a signature one piece of code, and a link cannot be broken.
+      .filter((line) => line.length > 140 && !/^\|/.test(line) && !/^`[^`]+`$/.test(line) && /\s/.test(line));
+    expect(long.map((line) => line.slice(0, 80))).toStrictEqual([]);
+  });
+
+  it.each(PAGES.filter((page) => page.startsWith('docs/')))('%s has a title and a known group', (page) => {
+    const head = /^---\n([\s\S]*?)\n---\n\n# /.exec(read(page))?.[1] ?? '';
+    expect(/^title: \S.*$/m.exec(head)?.[0]).toBeDefined();
+    expect(['Start', 'Guides', 'Concepts', 'Reference', 'Help', 'Internals']).toContain(
+      /^group: (.*)$/m.exec(head)?.[1],
+    );
+  });
+
+  it('docs/README.md lists every page under its group, once', () => {
+    const parts = read('docs/README.md')
+      .split(/^## /m)
+      .slice(1)
+      .map(
+        (part) =>
+          [part.split('\n', 1)[0]!, Array.from(part.matchAll(/\]\(([\w-]+\.md)\)/g), ([, page]) => page!)] as const,
+      );
+    const listed = parts.flatMap(([group, pages]) => pages.map((page) => `${group}: ${page}`)).sort();
+    const groups = PAGES.filter((page) => page.startsWith('docs/') && page !== 'docs/README.md').map((page) => {
+      const group = /^group: (.*)$/m.exec(read(page))?.[1] ?? 'none';
+      return `${group}: ${page.slice('docs/'.length)}`;
+    });
+    expect(listed).toStrictEqual(groups.sort());
+  });
+});
