@@ -109,7 +109,7 @@ function fromShareGpt(row: Json, field: string, turns: readonly unknown[], readi
     const value = text(turn['value'], `${where}.value`);
     if (from === 'function_call') return { role: 'assistant', content: '', toolCalls: callsOf(value, where, reading) };
     const role = SHAREGPT_ROLES[from];
-    if (role === undefined) throw new Error(`${where}.from is '${from}', which is no known speaker`);
+    if (role === undefined) throw new Error(`${where}.from is '${from}', which is not a known speaker`);
     const { weight } = turn;
     return toMessage({ role, content: value, ...(weight == null ? {} : { weight }) }, where, reading);
   });
@@ -122,7 +122,7 @@ function callsOf(value: string, where: string, reading: Reading): ToolCall[] {
   try {
     calls = JSON.parse(value);
   } catch {
-    throw new Error(`${where}.value is a function call that is no JSON`);
+    throw new Error(`${where}.value is a function call that is not valid JSON`);
   }
   return (Array.isArray(calls) ? calls : [calls]).map((call) => readCall(call, `${where}.value`, reading));
 }

@@ -144,7 +144,7 @@ export function operatorContract(contract: OperatorContract): readonly ContractC
       },
     },
     {
-      title: 'lets a shared source go on when it is left while what lies downstream is full',
+      title: 'lets a shared source continue when it is unsubscribed while downstream is full',
       check: () => {
         const shared = gated(200).source.pipe(
           map((row) => String(row)),

@@ -50,7 +50,7 @@ export const Tokens: t.Type<Int32Array, number[]> = new t.Type<Int32Array, numbe
     if (!Array.isArray(u) && !ArrayBuffer.isView(u)) return t.failure(u, context);
     const values = u as ArrayLike<number>;
     const bad = firstBadToken(values);
-    return bad < 0 ? t.success(Int32Array.from(values)) : t.failure(u, context, `entry ${bad} is no token id`);
+    return bad < 0 ? t.success(Int32Array.from(values)) : t.failure(u, context, `entry ${bad} is not a token id`);
   },
   (tokens) => Array.from(tokens),
 );
@@ -66,7 +66,7 @@ export const Floats: t.Type<Float32Array, (number | null)[]> = new t.Type<Float3
       const value: unknown = u[index];
       if (value === null) floats[index] = NaN;
       else if (typeof value === 'number') floats[index] = value;
-      else return t.failure(u, context, `entry ${index} is no number`);
+      else return t.failure(u, context, `entry ${index} is not a number`);
     }
     return t.success(floats);
   },

@@ -181,7 +181,7 @@ const Topk: t.Type<TopkLogprobs, unknown> = new t.Type<TopkLogprobs, unknown>(
   (u, context) => {
     if (!Array.isArray(u)) return t.failure(u, context);
     const bad = firstNoPair(u);
-    if (bad !== undefined) return t.failure(u, context, `entry ${bad} is no [token, logprob]`);
+    if (bad !== undefined) return t.failure(u, context, `entry ${bad} is not a [token, logprob] pair`);
     try {
       return t.success(topkFromRows(u as TopkRows));
     } catch (error) {

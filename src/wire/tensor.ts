@@ -261,7 +261,7 @@ function indicesIn(raw: Raw, key: string, context: t.Context): Int32Array | t.Va
   if (!Array.isArray(numbers)) return numbers;
   const indices = new Int32Array(numbers);
   const bad = numbers.findIndex((value, index) => indices[index] !== value);
-  return bad < 0 ? indices : mistake(context, key, t.UnknownArray, `entry ${bad} is no index`);
+  return bad < 0 ? indices : mistake(context, key, t.UnknownArray, `entry ${bad} is not an index`);
 }
 
 function shapeIn(raw: Raw, context: t.Context): number[] | t.ValidationError | undefined {

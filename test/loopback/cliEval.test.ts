@@ -187,7 +187,7 @@ describe('eval compare', () => {
   it('refuses what cannot be compared', async () => {
     const before = results('before.jsonl', [right]);
     write('other.jsonl', '{"messages": []}');
-    expect((await run(['eval', 'compare', before, path('other.jsonl')])).stderr).toMatch(/is no file of results/);
+    expect((await run(['eval', 'compare', before, path('other.jsonl')])).stderr).toMatch(/is not a results file/);
     expect((await run(['eval', 'compare', before, path('none.jsonl')])).stderr).toMatch(/no such file/);
     const failed = results('failed.jsonl', [undefined]);
     expect((await run(['eval', 'compare', before, failed])).stderr).toMatch(/no example in common/);

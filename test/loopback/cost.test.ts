@@ -222,9 +222,9 @@ describe('cost on the command line', () => {
       );
       expect(readPrices().models['Qwen/Qwen3-8B']).toBeDefined();
       expect(() => readPrices(write('wrong.json', { models: {} }))).toThrow('it needs asOf');
-      expect(() => readPrices(write('date.json', { asOf: 'then', models: {} }))).toThrow('asOf is no date');
+      expect(() => readPrices(write('date.json', { asOf: 'then', models: {} }))).toThrow('asOf is not a date');
       const free = { asOf: '2026-01-01', models: { m: { prefill: -1, sample: 1, train: 1 } } };
-      expect(() => readPrices(write('minus.json', free))).toThrow('a price of m is no number from 0 on');
+      expect(() => readPrices(write('minus.json', free))).toThrow('a price of m is not a number ≥ 0');
     },
   );
 });

@@ -63,7 +63,7 @@ describe('a program that forgets to close its client', () => {
       expect(await run(program)).toEqual({
         said: 'asked\n',
         warned: expect.stringMatching(
-          /^tinker-rx warning: SaveWeights of \S+ failed, and nobody awaits it: .*ttl.*\n$/,
+          /^tinker-rx warning: SaveWeights of \S+ failed, and its result was never read: .*ttl.*\n$/,
         ) as string,
         end: 0,
       });

@@ -151,7 +151,7 @@ describe('operatorContract', () => {
           };
           return withGate(gate, () => source.pipe(tap({ complete: () => subscriber.complete() })).subscribe(next));
         }),
-      'lets a shared source go on when it is left while what lies downstream is full',
+      'lets a shared source continue when it is unsubscribed while downstream is full',
     ],
   ])('finds one that %s', (_, operator, title) => {
     expect(failing(operator)).toContain(title);

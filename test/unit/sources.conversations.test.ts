@@ -167,7 +167,7 @@ describe('tools beside the messages', () => {
 
   it.each<[unknown, string]>([
     [{ tools: 7 }, 'tools must be a list of tools'],
-    [{ tools: 'no' }, 'tools is text that is no JSON'],
+    [{ tools: 'no' }, 'tools is text that is not valid JSON'],
     [{ tools: [{}] }, 'tools[0] has no name'],
   ])('that are none are a bad row: %j', (beside, message) => {
     expect(() => toConversation({ messages: [user], ...(beside as object) })).toThrow(message);

@@ -463,7 +463,10 @@ describe('toConversation', () => {
     [{ messages: [{ content: 'x' }] }, 'messages[0].role must be a string'],
     [{ messages: [7] }, 'messages[0] must be an object'],
     [{ messages: [] }, 'messages holds no message'],
-    [{ conversations: [{ from: 'alien', value: 'x' }] }, "conversations[0].from is 'alien', which is no known speaker"],
+    [
+      { conversations: [{ from: 'alien', value: 'x' }] },
+      "conversations[0].from is 'alien', which is not a known speaker",
+    ],
     [{ instruction: 'a', output: 5 }, 'output must be a string'],
     [{ messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, 'messages[0].content[0] has no image'],
   ])('says what is wrong with %j', (row, message) => {

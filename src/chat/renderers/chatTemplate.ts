@@ -147,7 +147,7 @@ export class ChatTemplateRenderer extends MarkedRenderer {
   }
 
   #plain(message: Message): Record<string, unknown> {
-    if (!/^[\w.-]+$/.test(message.role)) throw new RendererError(`'${message.role}' is no role`);
+    if (!/^[\w.-]+$/.test(message.role)) throw new RendererError(`'${message.role}' is not a known role`);
     const { text, thinking } = textAndThinking(message, this.name);
     const calls = (message.toolCalls ?? []).map(({ id, name, arguments: json }) => ({
       type: 'function',

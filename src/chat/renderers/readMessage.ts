@@ -185,7 +185,7 @@ function parsed(text: string, where: string, { fail }: MessageReading): unknown 
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    return fail(where, 'is text that is no JSON');
+    return fail(where, 'is text that is not valid JSON');
   }
 }
 

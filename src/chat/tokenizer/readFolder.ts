@@ -30,7 +30,7 @@ export async function tokenizerFromFolder(path: string, id: string = path): Prom
     (entry) => entry.isDirectory(),
     () => undefined,
   );
-  if (isFolder === undefined) throw new TokenizerError(`there is no folder or file ${path}`);
+  if (isFolder === undefined) throw new TokenizerError(`no such folder or file: ${path}`);
   const folder = isFolder ? path : dirname(path);
   const tokenizer = isFolder ? TOKENIZER_FILES.tokenizer : basename(path);
   const paths: Record<string, string> = {};

@@ -50,7 +50,7 @@ async function verifyJson(path: string, name: string): Promise<void> {
   try {
     JSON.parse(await readFile(path, 'utf8'));
   } catch {
-    throw broken(name, 'it is no JSON');
+    throw broken(name, 'it is not valid JSON');
   }
 }
 

@@ -58,12 +58,12 @@ export function describe(
     case 'heartbeat-missed':
       return {
         level: 'warning',
-        text: `no heartbeat of session ${event.sessionId} got through lately (${event.reason}); if this continues, the service ends the session`,
+        text: `heartbeats of session ${event.sessionId} are failing (${event.reason}); if this continues, the service will end the session`,
       };
     case 'loop-blocked':
       return {
         level: 'warning',
-        text: `nothing ran in this process for ${Math.round(event.blockedMs / 1000)} s: something blocks the event loop, or the machine slept; the service ends a session that is silent for long`,
+        text: `nothing ran in this process for ${Math.round(event.blockedMs / 1000)} s: something blocks the event loop, or the machine slept; the service ends sessions that stay silent for long`,
       };
     case 'deprecation-noted':
       return { level: event.level === 'error' ? 'error' : 'warning', text: event.note };
@@ -83,19 +83,22 @@ export function describe(
     case 'dispatch-paused':
       return { level: 'info', text: `sampling is paused for ${event.pauseMs} ms: the service asked to slow down` };
     case 'protocol-chosen':
-      return { level: 'info', text: `the service speaks ${event.format}: ${event.reason}` };
+      return { level: 'info', text: `requests are sent as ${event.format}: ${event.reason}` };
     case 'request-retry':
       return {
         // One or two failures are usual; but a server that is down must not look like a slow one.
         level: event.attempt < WORTH_A_WARNING ? 'info' : 'warning',
-        text: `try ${event.attempt} failed, the next is in ${event.delayMs / 1000} s: ${event.error.message}`,
+        text: `attempt ${event.attempt} failed, next attempt in ${event.delayMs / 1000} s: ${event.error.message}`,
       };
     case 'option-ignored':
-      return { level: 'warning', text: `the service ignored ${event.option}: its samples of ${event.target} lack it` };
+      return {
+        level: 'warning',
+        text: `the service ignored ${event.option}: samples of ${event.target} were drawn without it`,
+      };
     case 'loss-runs-here':
       return {
         level: 'warning',
-        text: `the service does not run the loss ${event.target} (${event.reason}): it is evaluated here, between two passes`,
+        text: `the service does not run the loss ${event.target} (${event.reason}): it is evaluated in this process, between two passes`,
       };
     case 'sample-resubmitted':
       return { level: 'info', text: `a sample of ${event.target} is submitted again: ${event.error.message}` };
@@ -111,12 +114,12 @@ export function describe(
     case 'failure-unread':
       return {
         level: 'warning',
-        text: `${event.requestType === undefined ? 'a call' : `${event.requestType} of ${event.target}`} failed, and nobody awaits it: ${event.error.message}`,
+        text: `${event.requestType === undefined ? 'a call' : `${event.requestType} of ${event.target}`} failed, and its result was never read: ${event.error.message}`,
       };
     case 'request-abandoned':
       return {
         level: event.requestType === 'Sample' ? 'debug' : 'warning',
-        text: `nobody waits for ${event.requestType} ${event.requestId} any more${event.cancelled || event.requestType === 'Sample' ? '' : ': it was sent, still runs and is billed'}`,
+        text: `${event.requestType} ${event.requestId} was abandoned${event.cancelled || event.requestType === 'Sample' ? '' : ': it was already sent, still runs and is billed'}`,
       };
     default:
       return undefined;

@@ -38,20 +38,20 @@ const PriceListFile = t.type({
  * @throws Error naming the file where it is no such list
  */
 export function readPrices(path: string | URL = new URL('../../../assets/prices.json', import.meta.url)): PriceList {
-  const wrong = (reason: string) => new Error(`${String(path)} is no list of prices: ${reason}`);
+  const wrong = (reason: string) => new Error(`${String(path)} is not a price list: ${reason}`);
   let found: unknown;
   try {
     found = JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
-    throw error instanceof SyntaxError ? wrong('it is no JSON') : error;
+    throw error instanceof SyntaxError ? wrong('it is not valid JSON') : error;
   }
   const decoded = PriceListFile.decode(found);
   if (isLeft(decoded)) throw wrong('it needs asOf, and models with prefill, sample and train');
   const { asOf, models } = decoded.right;
-  if (Number.isNaN(Date.parse(asOf))) throw wrong('asOf is no date');
+  if (Number.isNaN(Date.parse(asOf))) throw wrong('asOf is not a date');
   for (const [name, price] of Object.entries(models)) {
     if (Object.values(price).some((value) => !(typeof value === 'number' && value >= 0 && value < Infinity)))
-      throw wrong(`a price of ${name} is no number from 0 on`);
+      throw wrong(`a price of ${name} is not a number ≥ 0`);
   }
   return { asOf, models };
 }

@@ -17,5 +17,5 @@ export function readProtocol(path: string): EvalProtocol {
   } finally {
     closeSync(descriptor);
   }
-  throw new Error(`${path} is no file of results: its first line is no protocol`);
+  throw new Error(`${path} is not a results file: its first line is not a protocol`);
 }

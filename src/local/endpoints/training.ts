@@ -57,7 +57,7 @@ function decodeProtobuf(body: Buffer): ForwardBackwardRequest {
   try {
     return decodeForwardBackwardRequest(body);
   } catch (error) {
-    throw new HttpError(422, `the body is no ForwardBackwardRequest: ${(error as Error).message}`);
+    throw new HttpError(422, `the body is not a valid ForwardBackwardRequest: ${(error as Error).message}`);
   }
 }
 

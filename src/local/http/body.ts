@@ -71,7 +71,7 @@ async function decompress(packed: Buffer, encoding: string, limitBytes: number):
     return await unpack(packed, { maxOutputLength: limitBytes });
   } catch (error) {
     if ((error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(limitBytes);
-    throw new HttpError(400, `the body is no valid ${encoding} stream`);
+    throw new HttpError(400, `the body is not a valid ${encoding} stream`);
   }
 }
 

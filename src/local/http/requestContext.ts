@@ -58,7 +58,7 @@ export class RequestContext {
       try {
         this.#json = { value: this.body.length === 0 ? {} : (JSON.parse(this.body.toString('utf8')) as unknown) };
       } catch {
-        throw new HttpError(422, 'the body is no valid JSON');
+        throw new HttpError(422, 'the body is not valid JSON');
       }
     }
     return this.#json.value;

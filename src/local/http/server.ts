@@ -156,7 +156,7 @@ function urlOf({ url = '/' }: IncomingMessage): URL {
   try {
     return url.startsWith('/') ? new URL(`http://local${url}`) : new URL(url);
   } catch {
-    throw new HttpError(400, 'this is no path');
+    throw new HttpError(400, 'this is not a valid path');
   }
 }
 

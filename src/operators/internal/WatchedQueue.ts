@@ -25,7 +25,7 @@ export class WatchedQueue<T> extends Queue<T> {
     warned.add(this.operator);
     const message =
       `tinker-rx: ${this.operator} has ${this.length} values waiting. What feeds it does not pause, so memory is not ` +
-      `bounded. ${PAGE} in the package says why and what to do; backpressure$ tells when it grows further.`;
+      `bounded. ${PAGE} in the package explains why and what to do; backpressure$ reports when it grows further.`;
     // Node's own channel for warnings can be silenced and traced; browsers have none.
     if (typeof process === 'object' && typeof process.emitWarning === 'function') process.emitWarning(message);
     else console.warn(message);

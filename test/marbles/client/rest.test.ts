@@ -41,13 +41,13 @@ describe('a client without a service client', () => {
 
   it.each(CLIENTS)('says what it waits for: %s', (_, make) => {
     expect(printed(make)[0]).toBe(
-      'tinker-rx warning: try 3 failed, the next is in 4 s: POST /api/v1/client/config: 503 down',
+      'tinker-rx warning: attempt 3 failed, next attempt in 4 s: POST /api/v1/client/config: 503 down',
     );
   });
 
   it.each(CLIENTS)('says as much as it is asked to: %s', (_, make) => {
     expect(printed(make, 'silent')).toEqual([]);
-    expect(printed(make, 'info')[0]).toContain('try 1 failed');
+    expect(printed(make, 'info')[0]).toContain('attempt 1 failed');
   });
 
   it('says what it waits for: SamplingClient.fromSamplerHandle', () => {
@@ -65,7 +65,7 @@ describe('a client without a service client', () => {
     const events: string[] = [];
     sampler.events$.subscribe(({ type }) => events.push(type));
     clock.resolve(sampler.sample({ prompt: prompt() }));
-    expect(lines).toEqual(['tinker-rx warning: try 3 failed, the next is in 4 s: POST /api/v1/asample: 503 down']);
+    expect(lines).toEqual(['tinker-rx warning: attempt 3 failed, next attempt in 4 s: POST /api/v1/asample: 503 down']);
     expect(events).toContain('request-retry');
   });
 });

@@ -93,7 +93,7 @@ it('has addresses signed again before they expire', async () => {
 });
 
 it('does not take a broken file for a whole one', async () => {
-  await expect(fetchAll(service(['a.json']))).rejects.toThrow('a.json is broken: it is no JSON');
+  await expect(fetchAll(service(['a.json']))).rejects.toThrow('a.json is broken: it is not valid JSON');
   expect(existsSync(join(`${folder}.partial`, 'a.json'))).toBe(false);
   expect(existsSync(folder)).toBe(false);
 });

@@ -30,11 +30,11 @@ describe('the log', () => {
   it('has by default what the service asks to be shown, and what needs somebody to act', () => {
     expect(printed(undefined)).toEqual([
       'tinker-rx error: upgrade now',
-      'tinker-rx warning: no heartbeat of session s got through lately (down); if this continues, the service ends the session',
+      'tinker-rx warning: heartbeats of session s are failing (down); if this continues, the service will end the session',
       'tinker-rx warning: old call',
       'tinker-rx warning: s is paused (paused_capacity): the service is short of capacity, please wait',
       'tinker-rx warning: paused for billing: no credit',
-      'tinker-rx warning: nobody waits for OptimStep r any more: it was sent, still runs and is billed',
+      'tinker-rx warning: OptimStep r was abandoned: it was already sent, still runs and is billed',
     ]);
   });
 
@@ -62,9 +62,9 @@ describe('the log', () => {
     const ignored: TinkerEvent = { type: 'option-ignored', target: 's', option: 'topkPromptLogprobs', atMs: 0 };
     const here: TinkerEvent = { type: 'loss-runs-here', target: 'focal', reason: 'cannot run torch.svd', atMs: 0 };
     expect(printed(undefined, [retry(1), retry(2), retry(3), ignored, here])).toEqual([
-      'tinker-rx warning: try 3 failed, the next is in 4 s: POST /x: 429 slow',
-      'tinker-rx warning: the service ignored topkPromptLogprobs: its samples of s lack it',
-      'tinker-rx warning: the service does not run the loss focal (cannot run torch.svd): it is evaluated here, between two passes',
+      'tinker-rx warning: attempt 3 failed, next attempt in 4 s: POST /x: 429 slow',
+      'tinker-rx warning: the service ignored topkPromptLogprobs: samples of s were drawn without it',
+      'tinker-rx warning: the service does not run the loss focal (cannot run torch.svd): it is evaluated in this process, between two passes',
     ]);
   });
 
@@ -73,7 +73,7 @@ describe('the log', () => {
     expect(printed('error')).toHaveLength(1);
     expect(printed('info')).toHaveLength(8);
     expect(printed('debug')).toHaveLength(9);
-    expect(printed('info')).toContain('tinker-rx info: try 1 failed, the next is in 1 s: POST /x: 429 slow');
+    expect(printed('info')).toContain('tinker-rx info: attempt 1 failed, next attempt in 1 s: POST /x: 429 slow');
   });
 
   it.each([

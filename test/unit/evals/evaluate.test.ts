@@ -288,6 +288,6 @@ describe('evaluateInto', () => {
     await expect(collect(fromEval(path()))).rejects.toThrow(/sums\.eval\.jsonl:5: not a line of evaluation results/);
     writeFileSync(path(), '{"messages":[]}\n');
     const none = from(SUMS).pipe(evaluateInto(path(), agent, options(pupil())));
-    await expect(collect(none)).rejects.toThrow('is no file of results');
+    await expect(collect(none)).rejects.toThrow('is not a results file');
   });
 });

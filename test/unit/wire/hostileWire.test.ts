@@ -47,7 +47,7 @@ describe('a tensor in a JSON result', () => {
     expectRefused(
       TensorResultCodec,
       { ...sparse, sparse_col_indices: [2 ** 40] },
-      'sparse_col_indices: entry 0 is no index',
+      'sparse_col_indices: entry 0 is not an index',
     );
     expectRefused(
       TensorResultCodec,
@@ -93,12 +93,12 @@ describe('top-k pairs in JSON', () => {
       expectRefused(
         SampleResponseJson,
         rows([5, -1], bad),
-        'sequences.0.topk_logprobs: entry 1.1 is no [token, logprob]',
+        'sequences.0.topk_logprobs: entry 1.1 is not a [token, logprob] pair',
       );
     expectRefused(
       SampleResponseJson,
       sequence({ topk_logprobs: [7] }),
-      'sequences.0.topk_logprobs: entry 0 is no [token, logprob]',
+      'sequences.0.topk_logprobs: entry 0 is not a [token, logprob] pair',
     );
   });
 

@@ -128,7 +128,7 @@ describe('ModelInput as JSON', () => {
     expectRefused(
       ModelInputCodec,
       { chunks: [{ type: 'encoded_text', tokens: [-1] }] },
-      'chunks.0.tokens: entry 0 is no token id',
+      'chunks.0.tokens: entry 0 is not a token id',
     );
     expectRefused(ModelInputCodec, [], 'expected ModelInput');
   });

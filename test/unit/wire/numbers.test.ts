@@ -48,7 +48,7 @@ describe('Tokens', () => {
       [['1'], 0],
       [[null], 0],
     ] as const)
-      expectRefused(Tokens, values, `entry ${at} is no token id`);
+      expectRefused(Tokens, values, `entry ${at} is not a token id`);
     expectRefused(Tokens, 'tokens', 'expected token ids (integers from 0 to 2³¹ − 1)');
   });
 
@@ -70,7 +70,7 @@ describe('Floats', () => {
 
   it('decodes null as NaN and names the first entry that is no number', () => {
     expectDecoded(Floats, [null, -1.5], Float32Array.of(NaN, -1.5));
-    expectRefused(Floats, [1, 'x'], 'entry 1 is no number');
+    expectRefused(Floats, [1, 'x'], 'entry 1 is not a number');
     expectRefused(Floats, { length: 0 }, 'expected numbers');
   });
 

@@ -50,7 +50,7 @@ export function scoreDatum(
         nll -= promptLogprobs[place + 1]!;
         if (top !== undefined && top.tokenIds[(place + 1) * top.k] === Number(targets[place])) correct++;
       }
-      if (!Number.isFinite(nll)) throw new Error('the service returned a logprob that is no finite number');
+      if (!Number.isFinite(nll)) throw new Error('the service returned a logprob that is not a finite number');
       return { nll, tokens: counted.length, bytes, correct, promptTokens: prompt.length };
     }),
   );

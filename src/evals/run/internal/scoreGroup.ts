@@ -93,7 +93,8 @@ function valueOf(name: string, said: number | Score): number | null {
       throw error instanceof Error ? error : new Error(`${name}: ${JSON.stringify(error)}`);
     return null;
   }
-  if (!Number.isFinite(value)) throw new RangeError(`${name} gave a score that is no finite number: ${String(value)}`);
+  if (!Number.isFinite(value))
+    throw new RangeError(`${name} returned a score that is not a finite number: ${String(value)}`);
   return value;
 }
 
