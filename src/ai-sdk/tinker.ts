@@ -24,7 +24,7 @@ export interface TinkerModelOptions<V extends SpecificationVersion = 'v4'> {
   /** What a call leaves open: `maxTokens`, `temperature`, `topP`, `topK`, `seed`. */
   readonly samplingParams?: Omit<SamplingParams, 'stop'>;
   /**
-   * Stream in pieces of so many tokens: text appears while it is sampled, and every piece is a request of its own.
+   * Stream in pieces of this many tokens: text appears while it is sampled, and every piece is a separate request.
    * Default: one request; a stream then delivers the answer when it is complete.
    */
   readonly pieceTokens?: number;

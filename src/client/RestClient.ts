@@ -176,7 +176,7 @@ const COPY_OPTIONS = optionNames<CopyWeightsOptions>({
   weightsAccessToken: true,
 });
 
-/** Training runs, checkpoints and sessions as the service keeps them. Needs no session of its own. */
+/** Training runs, checkpoints and sessions as the service keeps them. Needs no session. */
 export class RestClient extends RestCaller {
   /** Returns one training run by its id. */
   getTrainingRun(trainingRunId: string, options: AccessOptions = {}): TinkerFuture<TrainingRun> {

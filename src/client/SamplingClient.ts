@@ -95,7 +95,7 @@ export class SamplingClient {
 
   /**
    * A client for the sampler behind a handle, with this process's own credentials. Every client made from a handle is a
-   * clone with numbers of its own, so that any number of processes may share a sampler.
+   * clone with separate numbers, so that any number of processes may share a sampler.
    */
   static fromSamplerHandle(handle: string, options: FromHandleOptions = {}): SamplingClient {
     const { session, lifecycle, samplingSessionId, recordStabilityInfo, clone, leave } = openSharedSession(

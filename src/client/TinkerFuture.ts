@@ -93,7 +93,7 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
 
   /**
    * Stops waiting, and sending where nothing was sent yet; readers get a CancelledError. A sample is cancelled on the
-   * server where it can be; training work that was sent still runs and is billed. After the result this does nothing.
+   * server if supported; training work that was sent still runs and is billed. After the result this does nothing.
    */
   cancel(): void {
     this.abandon(new CancelledError('the caller cancelled this request', { requestId: this.#requestId }));

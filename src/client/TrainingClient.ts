@@ -127,7 +127,7 @@ export class TrainingClient {
   }
 
   /**
-   * Gradients of a custom loss: one recorded by `defineLoss` (of `tinker-rx/losses`), uploaded once and run by the server in one pass where it can; a
+   * Gradients of a custom loss: one recorded by `defineLoss` (of `tinker-rx/losses`), uploaded once and run by the server in one pass if supported; a
    * function in closed form, run here between a forward and a backward pass; or a handle of an uploaded loss.
    *
    * The function's turn lasts from forward to backward, so that an `optimStep` called after it lands after it. If it

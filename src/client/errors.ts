@@ -55,7 +55,7 @@ export class NotFoundError extends APIStatusError {
 export class ConflictError extends APIStatusError {
   override readonly code = 'conflict';
 }
-/** The promise of a result is gone. A sample is submitted again; a training operation fails with this. */
+/** Status 410: the service no longer has the result. A sample is submitted again; a training operation fails with this. */
 export class GoneError extends APIStatusError {
   override readonly code = 'gone';
 }
@@ -110,7 +110,7 @@ export class RequestFailedError extends TinkerError {
 }
 
 /**
- * An earlier request of this model failed, and the service may not have it: it would wait for its number for ever, so
+ * An earlier request of this model failed, and the service may not have it: it would wait for its number forever, so
  * nothing else is sent. The message names the number. Make that call again as it was, or resume from the last save.
  */
 export class MissingRequestError extends TinkerError {

@@ -18,7 +18,7 @@ export interface BatchByWeightOptions<T> {
  * result    -----x-(y|)            x = [a, b], y = [c]
  * ```
  * A batch is emitted when the next value would not fit, or when it is exactly full. A value heavier than the limit is
- * a batch of its own. Errors, also throws of `weight`, pass at once and drop what was collected; completion emits the
+ * a separate batch. Errors, also throws of `weight`, pass at once and drop what was collected; completion emits the
  * rest. Holds one batch.
  *
  * @see batch

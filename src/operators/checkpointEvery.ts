@@ -6,9 +6,9 @@ import { type Checkpoint, type MarkOperator, numberBatches, type TrainingBatch }
 
 /** Options of `checkpointEvery`. */
 export interface CheckpointEveryOptions {
-  /** A checkpoint after every so many steps: an integer ≥ 1. */
+  /** How many steps lie between two checkpoints: an integer ≥ 1. */
   readonly steps: number;
-  /** Of these, one is kept for good after every so many steps: a multiple of `steps`. Default: all are, unless `ttlSeconds` or `keepLast` is given. */
+  /** How many steps lie between two checkpoints that are kept for good: a multiple of `steps`. Default: all are, unless `ttlSeconds` or `keepLast` is given. */
   readonly keepEvery?: number;
   /** When the service may drop those that are not kept: 3600 s to ten years. Default: never. */
   readonly ttlSeconds?: number;
@@ -28,7 +28,7 @@ export interface CheckpointEveryOptions {
 }
 
 /**
- * Marks batches: `train` saves a checkpoint right after every so many steps.
+ * Marks batches: `train` saves a checkpoint every n steps, right after the step.
  *
  * ```
  * source    -a-b-c-d-|             steps 2

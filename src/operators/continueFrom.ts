@@ -3,7 +3,7 @@ import type { Datum } from '../wire/datum.js';
 import type { MarkedBatch } from './trainingBatch.js';
 
 /**
- * Skips the batches a run was already trained on and numbers the rest, so that steps, schedules and checkpoints go on
+ * Skips the batches a run was already trained on and numbers the rest, so that steps, schedules and checkpoints continue
  * where they stopped. Stands right after the batches are made, before `checkpointEvery`, `evaluateEvery` and `train`.
  *
  * ```

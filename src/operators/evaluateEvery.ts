@@ -9,7 +9,7 @@ import type { ForwardPasses, TakesSnapshots } from './Trainable.js';
 import type { Mark, MarkOperator, MarkPoint } from './trainingBatch.js';
 
 interface Every {
-  /** An evaluation after every so many steps: an integer ≥ 1. */
+  /** How many steps lie between two evaluations: an integer ≥ 1. */
   readonly steps: number;
   /** Whether there is one after the last step too; then each batch is held back until the next one comes. Default: no. */
   readonly atEnd?: boolean;
@@ -35,7 +35,7 @@ export interface ValidateOptions extends Every {
 export type EvaluateEveryOptions<S = SamplingClient> = EvaluateSamplerOptions<S> | ValidateOptions;
 
 /**
- * Marks batches: `train` evaluates the weights as they are right after every so many steps.
+ * Marks batches: every n steps, `train` evaluates the weights as they are right after the step.
  *
  * ```
  * source    -a-b-c-d-|             steps 2

@@ -45,7 +45,7 @@ interface Lane<T> {
  * stops all. Each dataset has its own {@link Gate}, closed while `prefetch` of its values are ready; values of
  * sources that know of no gate are queued without bound. Nothing is emitted while the gate downstream is closed.
  *
- * To go on with a small dataset until a large one ends: `{ source: small.pipe(repeatEpochs()) }` and `until: 'first'`.
+ * To repeat a small dataset until a large one ends: `{ source: small.pipe(repeatEpochs()) }` and `until: 'first'`.
  */
 export function interleave<T>(
   datasets: readonly Dataset<T>[],

@@ -16,7 +16,7 @@ export interface MarkBatchesOptions {
  *
  * ```
  * source    -a-b-c-|
- * result    -A-B-C-|               every batch carries the mark; it decides by itself whether anything is due
+ * result    -A-B-C-|               every batch carries the mark; it decides whether anything is due
  * ```
  * Stands before {@link train}. A step's result comes too late for what has to take its turn right after that step: later
  * steps are already sent. What a mark calls on the trainer is in turn:

@@ -42,7 +42,7 @@ export interface SampleFailure<P> {
   /** The source's value whose sample failed. */
   readonly item: P;
   /**
-   * The service's or the client's error. What `request` throws is a `ValidationError`, and what a sampler of your own fails
+   * The service's or the client's error. What `request` throws is a `ValidationError`, and what a custom sampler fails
    * with a `RequestFailedError`, with the thrown value as `cause`, where it is no `TinkerError` itself.
    */
   readonly error: TinkerError;
@@ -60,9 +60,9 @@ export type PromptItem =
 export interface SampleFromOptions<P> extends Omit<SampleOptions, 'prompt'> {
   /** What to ask for an item; wins over the other options. Default: the item is the prompt, or has it as `prompt`. */
   readonly request?: (item: P) => SampleOptions;
-  /** How many bytes of prompts may be under way, estimated as they are sent. Default 128 MiB. */
+  /** How many bytes of prompts may be in flight, estimated as they are sent. Default 128 MiB. */
   readonly budgetBytes?: number | Observable<number>;
-  /** How many prompts may be under way: ≥ 1. Default 2000. */
+  /** How many prompts may be in flight: ≥ 1. Default 2000. */
   readonly concurrency?: number;
   /** Whether a prompt that fails becomes a `left` instead of ending the stream. Default: no. */
   readonly settle?: boolean;
@@ -84,9 +84,9 @@ export interface SampleFromOptions<P> extends Omit<SampleOptions, 'prompt'> {
  * prompts.pipe(sampleFrom(sampler, { numSamples: 16, samplingParams: { maxTokens: 64 } }))
  * ```
  * Errors of the source, of a sample, and of the stream of samplers (also when it ends without one) end the stream and
- * cancel what is under way, on the server too where it can be; so does unsubscribing. Completes when the source and
- * all samples have. Items that wait are queued, and its {@link Gate} is closed meanwhile, also while what lies
- * downstream is full: nothing is sampled that nobody has room for.
+ * cancel what is in flight, on the server too if supported; so does unsubscribing. Completes when the source and
+ * all samples have. Items that wait are queued, and its {@link Gate} is closed meanwhile, also while downstream
+ * operators are full: nothing is sampled that there is no room for.
  */
 export function sampleFrom<P, S extends Sampleable>(
   sampler: S | Observable<S>,

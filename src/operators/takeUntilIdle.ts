@@ -5,7 +5,7 @@ import { longTimer } from './internal/longTimer.js';
 
 /** Options of `takeUntilIdle`. */
 export interface TakeUntilIdleOptions {
-  /** How long the source may be silent, from subscribe on, in milliseconds: ≥ 0; Infinity: for ever. */
+  /** How long the source may be silent, from subscribe on, in milliseconds: ≥ 0; Infinity: forever. */
   readonly idleMs: number;
   /** Default `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;
@@ -19,7 +19,7 @@ export interface TakeUntilIdleOptions {
  * result    -a-b---|
  * ```
  * Errors and completion pass at once. The source is unsubscribed when the time is up. Holds nothing. A source that is
- * paused, because the bounded operator downstream is full, is not idle: its time begins anew when it may go on.
+ * paused, because the bounded operator downstream is full, is not idle: its time starts again when it continues.
  */
 export function takeUntilIdle<T>({
   idleMs,

@@ -14,7 +14,7 @@ export type TrainPreferencesOptions = Omit<TrainOptions, 'loss' | 'lossFnConfig'
   readonly loss?: TracedLoss;
   /**
    * The model that the trained one is compared with: a sampler over weights that do not change. It is used as it is given, so a
-   * resumed run that is given the same one goes on with the same losses. Needed where the loss takes `reference_logprobs`.
+   * resumed run that is given the same one continues with the same losses. Needed where the loss takes `reference_logprobs`.
    */
   readonly reference?: ComputesLogprobs;
   /** How many batches the reference is asked about before `train` wants them: an integer ≥ 0. Default 1. */

@@ -68,7 +68,7 @@ export interface Checkpoint {
   readonly name: string;
   /** How many steps it holds. */
   readonly steps: number;
-  /** How many batches of the data were trained on: where a resumed run goes on. */
+  /** How many batches of the data were trained on: where a resumed run continues. */
   readonly batches: number;
   /** `tinker://` path to resume training from. */
   readonly statePath?: string;

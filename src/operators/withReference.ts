@@ -15,7 +15,7 @@ export interface ComputesLogprobs {
 
 /** Options of `withReference`. */
 export interface WithReferenceOptions {
-  /** How many further batches are asked about before one is through: an integer ≥ 0. Default 1. */
+  /** How many further batches are requested before one is finished: an integer ≥ 0. Default 1. */
   readonly ahead?: number;
 }
 

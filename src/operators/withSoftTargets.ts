@@ -18,7 +18,7 @@ export interface WithSoftTargetsOptions {
    * same tokens, from the first one that is trained on. Default: the sequence itself.
    */
   readonly teacherReads?: (whole: ModelInput, datum: Datum) => ModelInput;
-  /** How many further batches the teacher is asked about before one is through: an integer ≥ 0. Default 1. */
+  /** How many further batches are requested from the teacher before one is finished: an integer ≥ 0. Default 1. */
   readonly ahead?: number;
 }
 

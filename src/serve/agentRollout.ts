@@ -17,7 +17,7 @@ export interface AgentEndpoint {
   readonly apiKey: string;
   /** The name to give as `model`; any other works as well. */
   readonly model: string;
-  /** Aborted when nobody waits for the rollout any more. */
+  /** Aborted when the rollout is no longer needed. */
   readonly signal: AbortSignal;
   /** The rollout's seed. */
   readonly seed: number;
@@ -30,7 +30,7 @@ export type AgentResult = number | Omit<Rollout, 'turns'>;
 export interface AgentRolloutOptions {
   /** Writes and reads the conversations of the model. */
   readonly renderer: Renderer;
-  /** Most tokens of one request, and what is sampled where the agent sets no limit. Default 1024. */
+  /** Maximum tokens per request, also used if the agent sets no limit. Default 1024. */
   readonly maxTokens?: number;
 }
 

@@ -18,9 +18,9 @@ export interface ServeOptions extends GatewayOptions {
   readonly service?: SamplerSourceClient;
   /** Most checkpoints kept open. Default 4. */
   readonly maxModels?: number;
-  /** Most tokens one request may sample. Default 16,384. */
+  /** Maximum tokens that one request may sample. Default 16,384. */
   readonly maxTokens?: number;
-  /** Streams in pieces of so many tokens, each a request of its own. Default: streams deliver the finished answer. */
+  /** Streams in pieces of this many tokens, each a separate request. Default: streams deliver the finished answer. */
   readonly pieceTokens?: number;
   /** How often an answer that does not fit its JSON schema is sampled again. Default 2. */
   readonly jsonRetries?: number;
@@ -34,7 +34,7 @@ export interface ServeOptions extends GatewayOptions {
  * const gateway = await serveSampler(sampler);
  * const client = new OpenAI({ baseURL: gateway.baseURL, apiKey: gateway.apiKey });
  * ```
- * Listens on this machine only unless told otherwise, and always asks for a key. A field that it cannot honour is a 400
+ * Listens on this machine only by default, and always asks for a key. A field that it cannot honour is a 400
  * that names it. Rejects with the system's error when the port is taken.
  */
 export async function serveSampler(sampler: ServedSampler, options: ServeOptions = {}): Promise<ServedGateway> {

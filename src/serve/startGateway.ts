@@ -33,7 +33,7 @@ export interface ServedGateway {
   readonly apiKey: string;
   /** The port it listens on. */
   readonly port: number;
-  /** Opens a way for one agent, at an address of its own, and records what is sampled on it. */
+  /** Opens a separate address for one agent and records what is sampled through it. */
   record(policy: Pick<Policy<unknown>, 'sample'>, renderer: Renderer): RecordedSession;
   /** Stops listening and cancels what is in flight. Safe to repeat. */
   close(): Promise<void>;

@@ -25,8 +25,8 @@ export interface MetricsLogOptions {
  * ```ts
  * steps.pipe(metricsLog('runs/first', { config: { model, learningRate } }))
  * ```
- * A run that goes on where one stopped (its first step is not step 0) takes off the lines of steps that are done again,
- * so that each step is in the log once, as if it had never stopped. A run that starts anew in the same folder puts the
+ * A run that continues where one stopped (its first step is not step 0) removes the lines of steps that are repeated,
+ * so that each step is in the log once, as if it had never stopped. A run that starts from step 0 in the same folder puts the
  * old files aside, as `metrics.1.jsonl` and so on. Files are closed, and brought to the disk, on completion, error and
  * unsubscribe. What cannot be written ends the stream with the error. Holds nothing.
  *

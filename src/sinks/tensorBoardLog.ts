@@ -22,7 +22,7 @@ let files = 0;
  * steps.pipe(tensorBoardLog('runs/first'))       // tensorboard --logdir runs
  * ```
  * Every number of a step is a scalar of its name (`loss`, `learningRate`, `tokens`, of reinforcement learning `reward`), every metric too;
- * evaluations are `evaluation/<name>`, at the step that they evaluated. A run that goes on where one stopped (its first step is not step 0) adds a
+ * evaluations are `evaluation/<name>`, at the step that they evaluated. A run that continues where one stopped (its first step is not step 0) adds a
  * file, and what the earlier ones have from that step on is not shown. The file is closed on completion, error and unsubscribe. What cannot
  * be written ends the stream with the error. Holds nothing.
  *

@@ -5,7 +5,7 @@ import { WatchedQueue } from '../operators/internal/WatchedQueue.js';
 
 /** Options of `toAsyncIterable`. */
 export interface ToAsyncIterableOptions {
-  /** Ends the iteration: whoever waits for a value gets the signal's reason as the error. Default: none. */
+  /** Ends the iteration: a pending `next()` rejects with the signal's reason. Default: none. */
   readonly signal?: AbortSignal;
 }
 

@@ -10,7 +10,7 @@ export interface ToServerSentEventsOptions<T> {
   readonly type?: (value: T) => string;
   /** How many of the last events a client that comes, or comes back, is given: an integer ≥ 0. Default 1000. */
   readonly replay?: number;
-  /** How often a comment is sent so that nobody in between takes the connection for dead. Default 15 000. */
+  /** How often a comment is sent to keep the connection alive, in milliseconds. Default 15,000. */
   readonly keepAliveMs?: number;
   /** How much may wait for a client that reads slowly before it is let go; it may come back. Default 4 MiB. */
   readonly maxWaitingBytes?: number;

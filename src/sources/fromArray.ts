@@ -7,7 +7,7 @@ import { fromIterable } from './fromIterable.js';
  * ```ts
  * fromArray(datums).pipe(repeatEpochs(), batch({ size: 32 }), train(trainer, options), take(500))
  * ```
- * RxJS's `from` hands all values on at once, whatever lies downstream; this one stops between two values while the
+ * RxJS's `from` emits all values at once, whatever is downstream; this one stops between two values while the
  * bounded operator downstream is full. Without one it emits synchronously, as `from` does. Holds nothing but the array.
  */
 export function fromArray<T>(values: readonly T[]): Observable<T> {

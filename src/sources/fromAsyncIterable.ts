@@ -10,7 +10,7 @@ import { oneTime } from './internal/oneTime.js';
  *   for await (const row of database.rows({ signal })) yield row;
  * })
  * ```
- * RxJS's `from` pulls on whatever lies downstream; this one asks for no value while the bounded operator downstream is
+ * RxJS's `from` keeps pulling, whatever is downstream; this one asks for no value while the bounded operator downstream is
  * full. A throw of the iterable is the stream's error. Unsubscribing aborts the signal and returns the iterator. A
  * generator can be read only once: a second subscribe is an error, and not an empty stream. Give the function that makes
  * it, as above. Holds one value.

@@ -9,7 +9,7 @@ import { RowWalk } from './internal/RowWalk.js';
  * ```ts
  * fromIterable(new Set(datums)).pipe(repeatEpochs(), batch({ size: 32 }), train(trainer, options))
  * ```
- * RxJS's `from` hands all values on at once, whatever lies downstream. This one stops between two values while the
+ * RxJS's `from` emits all values at once, whatever is downstream. This one stops between two values while the
  * bounded operator downstream is full. Without one it emits synchronously, as `from` does. A throw of the iterator is the
  * stream's error; unsubscribing returns the iterator. A generator can be read only once: a second subscribe is an error,
  * and not an empty stream. Give a function that makes one. Holds nothing.

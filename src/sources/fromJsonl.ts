@@ -11,8 +11,8 @@ import type { RowOptions } from './RowOptions.js';
  * ```ts
  * fromJsonl<Row>('rows.jsonl.gz', { onBadRow: 'skip', onEvent: console.log })
  * ```
- * Files ending in `.gz` (or `.zst`, where Node can) are decompressed. Blank lines and a byte-order mark are passed over.
- * A line that is no JSON ends the stream with a {@link BadRowError} naming file and line, or is skipped, counted and
+ * Files ending in `.gz` (or `.zst`, if Node supports it) are decompressed. Blank lines and a byte-order mark are passed over.
+ * A line that is not valid JSON ends the stream with a {@link BadRowError} naming file and line, or is skipped, counted and
  * reported. A file that cannot be read is a {@link SourceError}. The type argument is a promise of yours: give `decode`
  * to have rows checked. Completes after the last row; unsubscribing closes the file. Pauses while the bounded operator
  * downstream is full, and holds one chunk of 256 KiB (and one line, where that is longer).

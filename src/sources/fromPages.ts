@@ -36,7 +36,7 @@ export interface PagesOptions<P, T, C> {
  * ```
  * The next page is asked for only when the items of the last are out, and not while the bounded operator downstream is
  * full. Errors of a request, and throws of the functions given, end the stream. Completes after the last page, or after
- * an empty one. Unsubscribing stops the request under way. Holds one page.
+ * an empty one. Unsubscribing stops the request in flight. Holds one page.
  */
 export function fromPages<P, T, C = string>(
   request: (page: PageRequest<C>) => ObservableInput<P>,

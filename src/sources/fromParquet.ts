@@ -23,7 +23,7 @@ const SHORTEST = 12;
  * ```ts
  * fromParquet<{ messages: Message[] }>('train-00000-of-00001.parquet', { columns: ['messages'] })
  * ```
- * Reads uncompressed, snappy, gzip and brotli pages, and zstd where Node can. 64-bit integers become numbers where they
+ * Reads uncompressed, snappy, gzip and brotli pages, and zstd if Node supports it. 64-bit integers become numbers where they
  * fit exactly, else stay bigints. There are no lines: a bad row (one that `decode` refuses) is named by its number,
  * counted from 1. A file that is no Parquet is a {@link SourceError}. Pauses between rows and between row groups, and
  * holds one row group: write files with row groups of a few thousand rows.

@@ -33,7 +33,7 @@ export class ServerSentEventsError extends TinkerError {
 export interface ServerSentEventsOptions {
   /** Sent with every request. Default none. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The id to go on after. Default: none, from wherever the server begins. */
+  /** The id of the last event received, to continue after it. Default: none, so the server decides where to start. */
   readonly lastEventId?: string;
   /** The wait before a reconnect, until the server names its own: ≥ 0. Default 1000. It doubles while reconnects fail. */
   readonly retryMs?: number;

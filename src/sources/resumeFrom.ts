@@ -4,7 +4,7 @@ import { asyncScheduler, defer, from, map, type Observable, type SchedulerLike }
 import type { Checkpoint } from '../operators/trainingBatch.js';
 import { BadRowError } from './SourceError.js';
 
-/** Where a run stopped, and from where it can go on. */
+/** Where a run stopped, and from where it can continue. */
 export interface ResumePoint {
   /** How many steps are done: the index of the next one. 0 for a new run. */
   readonly steps: number;
@@ -21,7 +21,7 @@ export interface ResumeFromOptions {
 }
 
 /**
- * Where the run logged in a folder can go on: its newest checkpoint with a state that has not expired.
+ * Where the run logged in a folder can continue: its newest checkpoint with a state that has not expired.
  *
  * ```ts
  * const resume = await firstValueFrom(resumeFrom('runs/first'));

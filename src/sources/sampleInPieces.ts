@@ -10,7 +10,7 @@ import { ValidationError } from '../wire/tinkerError.js';
 export interface SampleInPiecesOptions {
   /** What to continue. */
   readonly prompt: ModelInput;
-  /** Most tokens in one piece: ≥ 1. Each piece is a request of its own, so small pieces cost more. */
+  /** Maximum tokens per piece: ≥ 1. Each piece is a separate request, so small pieces cost more. */
   readonly tokens: number;
   /** As for `sample`. `maxTokens` is for all pieces together; piece n is sampled with `seed + n`. */
   readonly samplingParams?: SamplingParams;

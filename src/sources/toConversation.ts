@@ -41,7 +41,7 @@ const SHAREGPT_ROLES: Readonly<Record<string, string>> = {
  * - Alpaca: `{ instruction, input?, output, system?, history? }`
  * - prompt and completion: `{ prompt, completion, tools? }`, each a text or an array of messages
  *
- * A part `{ type: 'image' }` without an image of its own stands for the next of the row's `images`. `unused` is told, once a row, every field that
+ * A part `{ type: 'image' }` without an image stands for the next of the row's `images`. `unused` is told, once a row, every field that
  * has a value and that nothing reads.
  *
  * @throws Error saying what is missing or wrong; inside a source that makes it a bad row.

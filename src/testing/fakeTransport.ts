@@ -10,7 +10,7 @@ import { endSomeTime } from './internal/endSomeTime.js';
 export type Reply = Answer | ((request: FakeRequest) => Answer | undefined);
 
 /**
- * What to answer otherwise than well, by path below `/api/v1/`: one reply for every request, or a list, one a request
+ * Replies other than success, by path below `/api/v1/`: one reply for every request, or a list, one per request
  * in order, after which the built-in service answers again.
  *
  * Polls may also be scripted by what they wait for: `'retrieve_future OptimStep'`.
@@ -21,7 +21,7 @@ export type Script = Readonly<Record<string, Reply | readonly Reply[]>>;
 export interface FakeTransportOptions extends FakeWork {
   /**
    * The clock of the test: a {@link VirtualClock}, or RxJS's TestScheduler. One of the latter that would run without end, because its
-   * `maxFrames` is infinite, is ended after an hour: a client's heartbeat never ends by itself.
+   * `maxFrames` is infinite, is ended after an hour: a client's heartbeat never ends.
    */
   readonly scheduler: SchedulerLike;
   /** Answers to requests, tried before the built-in ones. Default: none. */

@@ -1,5 +1,5 @@
 /**
- * What tests of your own pipelines need: a scripted transport and a virtual clock.
+ * What tests of your pipelines need: a scripted transport and a virtual clock.
  *
  * @module tinker-rx/testing
  */

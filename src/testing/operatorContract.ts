@@ -38,7 +38,7 @@ export interface ContractCase {
 /**
  * The manners every operator should have, as tests for any framework: empty, silent and failing sources, unsubscribing, also from
  * within an emission, a fresh start for every subscriber, values that are sent on while one is being handled, sharing, stopping
- * a synchronous source in time, a function that throws, and a shared source that goes on when the operator is left while full.
+ * a synchronous source in time, a function that throws, and a shared source that continues when the operator is unsubscribed while full.
  *
  * ```ts
  * for (const { title, check } of operatorContract({ operator: () => batch({ size: 2 }), readsForThree: 6 })) it(title, check);

@@ -12,7 +12,7 @@ export interface RunMarblesOptions {
 }
 
 /**
- * A marble test in virtual time that always ends: RxJS's `TestScheduler.run` goes on until nothing is left to do, which
+ * A marble test in virtual time that always ends: RxJS's `TestScheduler.run` continues until nothing is left to do, which
  * with a client, whose heartbeat never ends, is never.
  *
  * ```ts

@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 
 /**
- * Requests that must not wait for each other: each lane has connections of its own, so that two thousand long polls
+ * Requests that must not wait for each other: each lane has its own connections, so that two thousand long polls
  * cannot starve a heartbeat.
  */
 export type Lane = 'session' | 'training' | 'sampling' | 'polls' | 'sessionPolls' | 'telemetry' | 'rest';
@@ -39,7 +39,7 @@ export interface TransportResponse {
  */
 export interface Transport {
   (request: TransportRequest): Observable<TransportResponse>;
-  /** Whether it gives up on a late answer by itself; if not, the client does. A timer a request is not free. */
+  /** Whether it enforces timeouts itself; if not, the client does. A timer per request is not free. */
   readonly timesOut?: boolean;
 }
 

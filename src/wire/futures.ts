@@ -2,7 +2,7 @@ import * as t from 'io-ts';
 import { NonNegative, NonNegativeInteger } from './number.js';
 import { optional, request, response, withDefault } from './record.js';
 
-/** The promise a server gives for work it has accepted. */
+/** The result handle that a server returns for work it has accepted. */
 export const UntypedFuture = response('UntypedFuture', {
   request_id: t.string,
   model_id: optional(t.string),

@@ -65,7 +65,7 @@ export class ModelInput {
   }
 }
 
-/** The same input with arrays of its own. */
+/** A deep copy of the input. */
 export const copyInput = ({ chunks }: ModelInput): ModelInput => new ModelInput(chunks.map(copyChunk));
 
 function copyChunk(chunk: ModelInputChunk): ModelInputChunk {

@@ -14,11 +14,11 @@ export const AdamParams = request('AdamParams', {
 /**
  * One step of Adam with decoupled weight decay.
  *
- * Mind the defaults: they are the Tinker API's, and two of them are not those of PyTorch or of most papers. `beta2` is 0.95
+ * The defaults are the Tinker API's, and two of them are not those of PyTorch or of most papers. `beta2` is 0.95
  * (there 0.999) and `eps` is 1e-12 (there 1e-8).
  */
 export interface AdamParams {
-  /** How far a step goes: a number ≥ 0. Default 1e-4. */
+  /** Learning rate: a number ≥ 0. Default 1e-4. */
   readonly learningRate?: number;
   /** Decay of the running mean of the gradients, from 0 to below 1. Default 0.9. */
   readonly beta1?: number;
@@ -43,7 +43,7 @@ export const DimuonParams = request('DimuonParams', {
 export type DimuonParams = {
   /** Always `dimuon`. */
   readonly type: 'dimuon';
-  /** How far a step goes: a number ≥ 0. No default. */
+  /** Learning rate: a number ≥ 0. Required. */
   readonly learningRate: number;
   /** The largest norm of the whole gradient. Default 0: no clipping. */
   readonly gradClipNorm?: number;

@@ -39,13 +39,13 @@ export const SamplingParams = request('SamplingParams', {
   top_p: withDefault(Probability, 1),
 });
 export interface SamplingParams {
-  /** Most tokens to sample. Default: as many as the context has room for. */
+  /** Maximum tokens to sample. Default: as many as the context has room for. */
   readonly maxTokens?: number | undefined;
-  /** For the same tokens again, where the service can. Default: none. */
+  /** Seed, to sample the same tokens again if the service supports it. Default: none. */
   readonly seed?: number | undefined;
   /** Strings or token ids that end a sample. Absent: the model's own end token; `[]`: nothing. */
   readonly stop?: readonly string[] | readonly number[] | string | undefined;
-  /** How much chance there is: 0 is greedy, a number ≥ 0. Default 1. */
+  /** Randomness: a number ≥ 0; 0 always picks the likeliest token. Default 1. */
   readonly temperature?: number | undefined;
   /** Sample among the k most likely tokens only. Default −1: all tokens. */
   readonly topK?: number | undefined;
@@ -97,7 +97,7 @@ export interface SampledSequence {
   readonly logprobs?: Float32Array;
   /** The likeliest tokens at each sampled position, if `topkSampleLogprobs` asked for them. */
   readonly topkLogprobs?: TopkLogprobs;
-  /** The service's name for this sequence, where it gives one; training data refers to it. */
+  /** The service's id for this sequence, if it gives one; training data can refer to it. */
   readonly sequenceId?: string;
 }
 
@@ -105,7 +105,7 @@ export interface SampledSequence {
 export interface SampleResponse {
   /** The samples: `numSamples` of them. */
   readonly sequences: readonly SampledSequence[];
-  /** One value a prompt token; NaN where there is none, as for the first. */
+  /** Natural-log probability of each prompt token, one per token; NaN if there is none, as for the first. */
   readonly promptLogprobs?: Float32Array;
   /** The likeliest tokens at each prompt position, if `topkPromptLogprobs` asked for them. */
   readonly topkPromptLogprobs?: TopkLogprobs;

@@ -40,17 +40,17 @@ export interface ClipConfig {
   /** The largest ratio that still counts: 1.2 means 20 % more likely. Default 1.2. */
   readonly clip_high_threshold?: number;
 }
-/** What `ppo` takes. */
+/** Options of `ppo`. */
 export interface PpoConfig extends ClipConfig {
   /** SkyRL's bound for changes of the value; other services refuse it. Default: the server's. */
   readonly value_clip?: number;
 }
-/** What `dro` takes. */
+/** Options of `dro`. */
 export interface DroConfig {
   /** Weight of the quadratic penalty on the change of the logprobs. Default: the server's. */
   readonly beta?: number;
 }
-/** What `custom` takes; `forwardBackwardCustom` fills it in. */
+/** Options of `custom`; `forwardBackwardCustom` fills them in. */
 export interface CustomConfig {
   /** The id of an uploaded loss. */
   readonly loss_id: string;
@@ -69,7 +69,7 @@ export interface LossFnConfigs {
   readonly gspo: ClipConfig;
   /** The penalty's weight. */
   readonly dro: DroConfig;
-  /** No public source says what it takes: anything is sent as it is. */
+  /** No public source says which options it accepts: anything is sent unchanged. */
   readonly stable_reinforce: Readonly<Record<string, number | string>>;
   /** The id of an uploaded loss. */
   readonly custom: CustomConfig;
@@ -168,9 +168,9 @@ export interface ForwardBackwardRequest {
 export interface ForwardBackwardOutput {
   /** The service's name for the kind of `lossFnOutputs`, usually `ArrayRecord`. */
   readonly lossFnOutputType: string;
-  /** One map of tensors a datum, in the order of the data; `logprobs` is always among them. */
+  /** One map of tensors per datum, in the order of the data; `logprobs` is always among them. */
   readonly lossFnOutputs: readonly Readonly<Record<string, TensorData>>[];
-  /** As the server names them; the part after the colon says how chunks of one call are reduced. */
+  /** Metrics under the server's names; the part after the colon says how the chunks of one call are reduced. */
   readonly metrics: Readonly<Record<string, number>>;
 }
 export const ForwardBackwardOutputJson = response('ForwardBackwardOutput', {

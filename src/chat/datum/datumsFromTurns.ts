@@ -21,7 +21,7 @@ export interface SampledTurn {
 
 /** Options of `datumsFromTurns`. */
 export interface TurnDatumOptions {
-  /** Advantage of every turn that has none of its own. Default 0. */
+  /** Advantage of every turn that does not carry one. Default 0. */
   readonly advantage?: number;
   /** Positions of a whole sequence that are kept, at least 2. Default: all. */
   readonly maxLength?: number;
@@ -46,7 +46,7 @@ const emptyDraft = (): Draft => ({ chunks: [], logprobs: [], advantages: [], mas
  * Training datums of sampled turns, for importance_sampling, ppo, cispo and the like: `target_tokens`, `logprobs`, `advantages`, the latter 0 on
  * what was not sampled.
  *
- * A turn whose prompt extends the sequence so far (its prompts, its samples) goes on in the same datum; any other starts a new one.
+ * A turn whose prompt extends the sequence so far (its prompts, its samples) continues in the same datum; any other starts a new one.
  *
  * @throws ValidationError for a sequence without logprobs, or with as many advantages as it has not tokens
  */

@@ -6,7 +6,7 @@ import { joinText } from './chunks.js';
 
 /** Options of `packDatums`. */
 export interface PackOptions {
-  /** Positions that a packed datum may take, at least 1. A datum that is longer by itself stays alone. */
+  /** Positions that a packed datum may take, at least 1. A longer datum is kept alone. */
   readonly maxLength: number;
 }
 

@@ -100,7 +100,7 @@ const BUILT_IN = {
 } satisfies Readonly<Record<string, RendererFactory>>;
 /** The renderers that are known without registration. */
 export type BuiltInRendererName = keyof typeof BUILT_IN;
-/** A built-in renderer, or one of your own that was registered. */
+/** A built-in renderer, or a custom one that was registered. */
 export type RendererName = BuiltInRendererName | (string & Record<never, never>);
 const FACTORIES: Readonly<Record<string, RendererFactory>> = BUILT_IN;
 
@@ -123,7 +123,7 @@ export const RENDERER_NAMES: readonly BuiltInRendererName[] = Object.keys(BUILT_
 const registered = new Map<string, RendererFactory>();
 
 /**
- * Makes a renderer of one's own known by name. Choose a name with a slash, `my-org/my-format`, to stay clear of the built-in ones.
+ * Registers a custom renderer under a name. Choose a name with a slash, `my-org/my-format`, to stay clear of the built-in ones.
  *
  * @returns a function that takes it back
  * @throws RangeError when the name is taken

@@ -27,7 +27,7 @@ const AUTHORS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Inkling: every part of a message is a message of its own, `<|message_user|><|content_text|>…<|end_message|>`, and a model turn ends with
+ * Inkling: every part of a message is a separate message, `<|message_user|><|content_text|>…<|end_message|>`, and a model turn ends with
  * `<|content_model_end_sampling|>`. The model writes its own headers, so the prompt ends with the last message.
  */
 export class TmlV0Renderer extends MarkedRenderer {

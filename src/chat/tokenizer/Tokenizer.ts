@@ -12,7 +12,7 @@ export interface DecodeOptions {
  * `encodeWithSpecials` for text that the program itself wrote.
  */
 export interface Tokenizer {
-  /** What the tokenizer was loaded as: a Hugging Face identifier, a folder, or a name of its own. */
+  /** What the tokenizer was loaded as: a Hugging Face identifier, a folder, or a custom name. */
   readonly id: string;
   /** One more than the largest token id. */
   readonly vocabSize: number;

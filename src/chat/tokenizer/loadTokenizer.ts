@@ -11,7 +11,7 @@ const registered = new Map<string, () => Tokenizer | Promise<Tokenizer>>();
 const loaded = new Map<string, Promise<Tokenizer>>();
 
 /**
- * Gives a tokenizer of one's own a name that {@link loadTokenizer} and everything above it knows. Returns a function that takes it back.
+ * Registers a custom tokenizer under a name that {@link loadTokenizer} and everything above it knows. Returns a function that removes it.
  */
 export function registerTokenizer(id: string, create: () => Tokenizer | Promise<Tokenizer>): () => void {
   registered.set(id, create);

@@ -20,7 +20,7 @@ export type TokenizerPaths = { readonly [Key in keyof typeof TOKENIZER_FILES]?: 
 
 /**
  * Makes a tokenizer of a folder with tokenizer.json (or Kimi's tiktoken.model), tokenizer_config.json and chat_template.jinja, or of one
- * tokenizer.json with what lies beside it.
+ * tokenizer.json with the files beside it.
  *
  * @param id how the tokenizer calls itself, the path by default
  * @throws TokenizerError where the folder holds no tokenizer, or a broken one

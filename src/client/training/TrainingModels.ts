@@ -22,7 +22,7 @@ export interface CreateLoraTrainingClientOptions extends CallOptions {
   readonly rank?: number;
   /** For the initial weights: an integer ≥ 0. Default: the service's choice, another one each time. */
   readonly seed?: number;
-  /** Whether the MLP layers are trained. Default true. At least one of the three must be. */
+  /** Whether the MLP layers are trained. Default true. At least one of `trainMlp`, `trainAttn` and `trainUnembed` must be true. */
   readonly trainMlp?: boolean;
   /** Whether the attention layers are trained. Default true. */
   readonly trainAttn?: boolean;

@@ -10,13 +10,13 @@ export type FromDashboardOptions = Pick<
 
 /**
  * What a dashboard server sends, given the address of its page, over as many connections as it takes. Runs in Node and
- * in browsers: what to build a page of one's own on.
+ * in browsers: build a custom page on it.
  *
  * ```ts
  * fromDashboard(dashboard.url).pipe(foldDashboard()).subscribe(({ runs }) => draw(runs));
  * ```
- * After a lost connection it goes on after the last message it has. Errors with a `ServerSentEventsError` when the
- * server refuses it, as one that was started anew with another token does. Unsubscribing closes the connection.
+ * After a lost connection it continues after the last message it received. Errors with a `ServerSentEventsError` when the
+ * server refuses it, as one that was restarted with another token does. Unsubscribing closes the connection.
  */
 export function fromDashboard(
   url: string | URL,

@@ -8,7 +8,7 @@ const SECONDS_KEPT = 7200;
 /** What comes so late is still of now: not all clocks tell the same. */
 const LATE_SECONDS = 10;
 
-/** What the events of a client come to: what is under way, what stands still and why, what failed, how fast it goes. */
+/** The state that a client's events add up to: what is in flight, what is paused and why, what failed, and how fast it runs. */
 export class EventState {
   /** Requests the service has not answered yet, by id. */
   readonly requests = new Map<string, OpenRequest>();

@@ -163,7 +163,7 @@ export type BudgetName = 'sampleSlots' | 'sampleBytes' | 'trainingBytes' | 'resu
 export interface Load {
   /** When it was read, in milliseconds since 1970. */
   readonly atMs: number;
-  /** How many calls have not come to their end. */
+  /** How many calls have not ended yet. */
   readonly calls: number;
   /** Those that the service has not accepted yet, the oldest first. */
   readonly unsent: readonly Calls[];
@@ -189,7 +189,7 @@ export interface Pause {
   readonly why: string;
   /** When it began, in milliseconds since 1970. */
   readonly sinceMs: number;
-  /** When it is over; undefined where nobody can tell. */
+  /** When it will end; undefined if unknown. */
   readonly untilMs?: number;
   /** How many attempts have failed. */
   readonly attempt?: number;
@@ -221,7 +221,7 @@ export interface Note {
   readonly text: string;
 }
 
-/** `logged`: read from a log, which does not say whether the run goes on. */
+/** `logged`: read from a log, which does not say whether the run continues. */
 export type RunStatus = 'running' | 'finished' | 'failed' | 'logged';
 
 /** Numbers by column; null where a row has none. */
@@ -276,7 +276,7 @@ export interface PackedSamples {
   readonly logprobs?: PackedColumn;
 }
 
-/** What folded events come to: enough to go on folding from. */
+/** The state of all events so far: enough to continue from. */
 export interface Standing {
   /** Requests the service has not answered yet. */
   readonly requests: readonly OpenRequest[];
@@ -325,7 +325,7 @@ export type Change =
       /** The run's name. */
       readonly run: string;
     } & PackedRows)
-  /** Values for a step that is there already, such as those of an evaluation. */
+  /** Values for a step that was sent before, such as those of an evaluation. */
   | {
       /** More metrics of a step. */
       readonly kind: 'values';

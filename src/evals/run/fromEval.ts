@@ -3,7 +3,7 @@ import { fromJsonl } from '../../sources/fromJsonl.js';
 import { decodeLine } from './internal/evalLines.js';
 import type { EvalRecord } from './record.js';
 
-/** The records of a result file, in the order in which they finished. Pauses while what lies downstream is full. */
+/** The records of a result file, in the order in which they finished. Pauses while downstream operators are full. */
 export function fromEval(path: string): Observable<EvalRecord> {
   return fromJsonl<EvalRecord | undefined>(path, { decode: (row) => decodeLine(row).record }).pipe(
     filter((record) => record !== undefined),

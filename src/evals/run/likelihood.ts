@@ -51,7 +51,7 @@ export interface LikelihoodOptions extends Pick<ToDatumsOptions<TrainOn>, 'train
  * assistant, or what `trainOn` says, its end mark included; bytes are those of its text. The summary's `corpus` has negative log
  * likelihood, bits per byte, perplexity and accuracy over all tokens together.
  *
- * A row that cannot be written or scored is a failure of its own record. Errors of the source end the stream. Unsubscribing cancels
+ * A row that cannot be written or scored is a failure of that record. Errors of the source end the stream. Unsubscribing cancels
  * what is in flight. Holds the rows in flight, and ids.
  */
 export function likelihood(options: LikelihoodOptions): OperatorFunction<unknown, EvalRecord> {

@@ -46,7 +46,7 @@ export class Dials {
     this.training = new Quota(settings.quotas.training);
   }
 
-  /** Length of a cycle; 0 runs work as soon as it is there. */
+  /** Length of a cycle, in milliseconds; 0 runs work as soon as it arrives. */
   get clockMs(): number {
     return this.clock.clockMs;
   }

@@ -66,7 +66,7 @@ export interface RlTool<I = never, T = unknown> {
 
 /** Options of `toolUse`. */
 export interface ToolUseOptions<T> extends Omit<ConversationOptions<T>, 'reply'> {
-  /** The tools by name: one set for all rollouts, or made anew for each, so that a rollout can have a state of its own. */
+  /** The tools by name: one set for all rollouts, or a function that makes a set for each rollout, so that it can have its own state. */
   readonly tools: ToolSet<T> | ((task: T, context: RolloutContext) => ToolSet<T>);
   /** What the model is told before its tools. Default: nothing. */
   readonly system?: string;

@@ -66,7 +66,7 @@ export interface GrpoOptions<S = SamplingClient> {
   readonly acceptAlteredSampling?: boolean;
   /** Checkpoints, right after their steps. Default: none. `atEnd` saves after the last step too. */
   readonly checkpoint?: CheckpointEveryOptions;
-  /** Evaluations of the weights right after a step, while training goes on. Default: none. */
+  /** Evaluations of the weights right after a step, while training continues. Default: none. */
   readonly evaluate?: EvaluateEveryOptions<S>;
   /** Where an earlier run stopped; give the same to `rollouts`. */
   readonly resume?: RlResume | undefined;

@@ -31,7 +31,7 @@ const STATES_KEPT = 3;
  * tasks.pipe(reinforce(trainer, agent, { ...options, checkpoint: { steps: 20 } }), rlLog('runs/first'))
  * ```
  * A checkpoint is in the log only once its state is on the disk, so a run killed at any moment continues from a whole one. A
- * run that continues takes off what was written after its checkpoint; one that starts anew puts `rollouts.jsonl` aside. What
+ * run that continues takes off what was written after its checkpoint; one that starts from step 0 moves `rollouts.jsonl` aside. What
  * cannot be written ends the stream with the error. Errors and completion pass. Holds nothing.
  *
  * @see resumeRl

@@ -35,7 +35,7 @@ export class LivePolicy<S = SamplingClient> {
     return this.#current;
   }
 
-  /** Makes a sampler the newest. What is already being sampled goes on with the one it began with. */
+  /** Makes a sampler the newest. Samples in flight continue with the one they started with. */
   publish(sampler: S, step: number): void {
     this.#current = { sampler, step };
     this.#published.next(this.#current);

@@ -3,7 +3,7 @@ import type { Turn } from '../sampling/rollout.js';
 
 /** What a run of reinforcement learning tells while it runs. Nothing waits without saying for what. */
 export type RlEvent =
-  /** Nothing new is started until what it waits for has come. */
+  /** Nothing new starts until what it waits for has happened. */
   | {
       /** Nothing new starts until something else has happened: see `for`. */
       readonly type: 'rl-waiting';
@@ -137,7 +137,7 @@ export type SampleEvent = {
       /** The service's id of the request. */
       readonly requestId: string | undefined;
     }
-  /** Also a sample that nobody waits for any more; it has no error. */
+  /** Also for an abandoned sample, which has no error. */
   | {
       /** A sample failed. */
       readonly type: 'sample-failed';

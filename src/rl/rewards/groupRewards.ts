@@ -25,7 +25,7 @@ export type GroupReward<T> = (
 export interface GroupRewardsOptions {
   /** How many groups are judged at once: an integer ≥ 1. Default 8. */
   readonly concurrency?: number;
-  /** Told of groups that could not be judged. Default: nobody. */
+  /** Called with groups that could not be judged. Default: none. */
   readonly onEvent?: RlListener | undefined;
 }
 

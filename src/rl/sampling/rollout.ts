@@ -48,7 +48,7 @@ export interface Policy<S = SamplingClient> {
 
 /** What a rollout is told beside its task. */
 export interface RolloutContext {
-  /** Aborted when nobody waits for the rollout any more. */
+  /** Aborted when the rollout is no longer needed. */
   readonly signal: AbortSignal;
   /** Depends on the run's seed, the task's place, the rollout's place in its group and the attempt: on nothing else. */
   readonly seed: number;
@@ -65,7 +65,7 @@ export type RolloutHook<T, S = SamplingClient> = (
 
 /** What a whole group is told beside its task. */
 export interface GroupContext {
-  /** Aborted when nobody waits for the group any more. */
+  /** Aborted when the group is no longer needed. */
   readonly signal: AbortSignal;
   /** The seed of the group's request. */
   readonly seed: number;

@@ -47,7 +47,7 @@ export interface RolloutsOptions<T, S extends Sampleable = SamplingClient> {
   readonly tags?: (task: T) => readonly string[];
   /** Where an earlier run stopped: tasks done are skipped, groups that were sampled are not sampled again. Default: at the start. */
   readonly resume?: RlResume | undefined;
-  /** Told of every wait, every group and every failure. Default: nobody. */
+  /** Called with an event for every wait, group and failure. Default: none. */
   readonly onEvent?: RlListener | undefined;
   /** For durations and timeouts. Default `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;

@@ -4,7 +4,7 @@ import type { SamplingClient } from '../../client/SamplingClient.js';
 import { GatewayError } from '../http/GatewayError.js';
 import type { ChatModel } from '../completion/ChatRequest.js';
 
-/** What a gateway needs to open checkpoints by itself. A `ServiceClient` is one. */
+/** What a gateway needs to open checkpoints. A `ServiceClient` is one. */
 export interface SamplerSourceClient {
   /** Makes a sampling client, as `ServiceClient.createSamplingClient` does. */
   createSamplingClient(

@@ -18,7 +18,7 @@ export interface RecordedSession {
   readonly turns: readonly Turn[];
   /** Each turn when it has been sampled; completes when the session is closed. */
   readonly turns$: Observable<Turn>;
-  /** How many requests began anew instead of continuing what was sampled: 1 for an agent that only adds to its history. */
+  /** How many requests started a new conversation instead of continuing what was sampled: 1 for an agent that only adds to its history. */
   readonly branches: number;
   /** Why the first of them did, where there is one. */
   readonly broken: string | undefined;

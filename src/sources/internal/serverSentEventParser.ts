@@ -4,7 +4,7 @@ export interface ServerSentEvent {
   readonly type: string;
   /** The event's text, its lines joined. */
   readonly data: string;
-  /** The last id the server gave: what a reconnect asks to go on from. */
+  /** The last id the server sent: a reconnect asks to continue from it. */
   readonly id: string;
 }
 

@@ -1,6 +1,7 @@
 import ts from 'typescript';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { EXAMPLE_NAMES, examplesOf, SOURCES } from './examples.js';
+import { idiomsIn } from './idioms.js';
 import { entryPoints, programOf, publicNames } from './publicNames.js';
 import { root, type Snippet } from './snippets.js';
 
@@ -100,13 +101,20 @@ describe('doc comments', () => {
   it('say something about every public name', { timeout: 120_000 }, () => {
     const found = publicNames(names, entryPoints());
     expect(found.length).toBeGreaterThan(2500);
-    expect(found.filter(({ documented }) => !documented).map(({ at, name }) => `${at} ${name}`)).toStrictEqual([]);
+    expect(found.filter(({ text }) => text === '').map(({ at, name }) => `${at} ${name}`)).toStrictEqual([]);
+  });
+
+  it('are plain English', { timeout: 120_000 }, () => {
+    const found = publicNames(names, entryPoints());
+    // Examples and marbles are not prose.
+    const prose = (text: string): string => text.replace(/```[\s\S]*?```/g, '').replace(/`[^`\n]*`/g, '');
+    expect(found.flatMap(({ at, name, text }) => idiomsIn(`${at} ${name}`, prose(text)))).toStrictEqual([]);
   });
 
   it('that are missing are found, also those of members', { timeout: 120_000 }, () => {
     const file = `${root}src/sample.ts`;
     const found = publicNames(programWith(new Map([[file, SAMPLE]]), names), [file]);
-    expect(found.filter(({ documented }) => !documented).map(({ name, at }) => `${name} ${at}`)).toStrictEqual([
+    expect(found.filter(({ text }) => text === '').map(({ name, at }) => `${name} ${at}`)).toStrictEqual([
       'bare src/sample.ts:10',
       'Options.bare src/sample.ts:6',
       'Options.nested.inside src/sample.ts:8',

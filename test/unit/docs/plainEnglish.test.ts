@@ -4,47 +4,8 @@ import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { buildProgram } from '../../../src/cli/program.js';
 import { surroundings } from '../cli/terminal.js';
+import { idiomsIn } from './idioms.js';
 import { PAGES, root } from './snippets.js';
-
-/** Each idiom, with what to write instead. */
-const IDIOMS: readonly (readonly [RegExp, string])[] = [
-  [
-    /\b(?:cycles?|nats|tokens?|samples?|bytes|steps?|rows?|requests?|replies|MB|cores?) an? (?:step|token|second|minute|line|prompt|answer|row|epoch|datum|request)\b/,
-    'per step, per token, …',
-  ],
-  [/\b(?:a|one) (?:line|request|row) an? (?:prompt|conversation|row|request|answer)\b/, 'one line per prompt'],
-  [/\b(?:goes|going|went|go) on\b(?! (?:the|a|this|to the)\b)/, 'continues, resumes'],
-  [/\bunder way\b/, 'in flight, pending'],
-  [/\bof (?:your|one's|its|their) own\b/, 'custom, separate'],
-  [/\bby (?:itself|themselves|oneself)\b/, 'automatically'],
-  [/\b(?:what|which) lies (?:downstream|behind|beneath)\b/, 'operators downstream, the cause'],
-  [
-    /\bwhat is there\b|\b(?:once|when|until|as soon as) (?:it|they|a result|an answer|all of them) (?:is|are) there\b/,
-    'has arrived',
-  ],
-  [/\b(?:is|are) not there\b/, 'is not supported, does not exist'],
-  [/\bwhere (?:it|they|Node|the service|the server) can\b/, 'if supported'],
-  [/\bmost (?:tokens|runs|rows|bytes) (?:of|to)\b/, 'maximum tokens'],
-  [/\b(?:that|which) (?:is|are) (?:none|no (?:text|terminal|conversations?))\b/, 'is not valid, is not a …'],
-  [/\b(?:after|every|of|save|for) so (?:many|often)\b/, 'every n steps'],
-  [/\bfails? in passing\b/, 'fails transiently'],
-  [/\bfor ever\b/, 'forever'],
-  [/\bunless (?:told|you say) otherwise\b/, 'by default'],
-  [/\b(?:on whose word|in vain|dear)\b/, 'set by, wasted, expensive'],
-  [/\bpromises? of (?:a|the) (?:training )?(?:result|service)\b|\blost promises?\b/, 'result handle, lost result'],
-  [/\bheld against\b/, 'compared with, checked against'],
-];
-
-/** The idioms in a text, as `what: "where" → instead`. */
-function idiomsIn(name: string, text: string): string[] {
-  const flat = text.replace(/\s+/g, ' ');
-  return IDIOMS.flatMap(([pattern, instead]) =>
-    Array.from(flat.matchAll(new RegExp(pattern, 'gi')), ({ 0: found, index }) => {
-      const around = flat.slice(Math.max(0, index - 30), index + found.length + 20);
-      return `${name}: "${found}" in "…${around}…" → ${instead}`;
-    }),
-  );
-}
 
 const read = (page: string): string => readFileSync(`${root}${page}`, 'utf8');
 const withoutComments = (page: string): string => page.replace(/^<!--[\s\S]*?-->$/gm, '');

@@ -8,7 +8,8 @@ export interface PublicName {
   readonly name: string;
   /** `src/file.ts:line` of its first declaration. */
   readonly at: string;
-  readonly documented: boolean;
+  /** What an editor shows on hover; '' if nothing. */
+  readonly text: string;
 }
 
 /** The source of every entry point that package.json exports. */
@@ -62,15 +63,15 @@ export function publicNames(
     if (isHidden(symbol)) return false;
     // A type computed from another one (a codec's, say) has lost the declaration, and the comment with it.
     if (symbol.declarations === undefined && owner !== undefined) {
-      computed.set(name, { name, at: owner, documented: false });
+      computed.set(name, { name, at: owner, text: '' });
       return false;
     }
     if (declaration === undefined) return false;
     if (!found.has(declaration)) {
       const file = declaration.getSourceFile();
       const line = file.getLineAndCharacterOfPosition(declaration.getStart()).line + 1;
-      const documented = symbol.getDocumentationComment(checker).some(({ text }) => text.trim() !== '');
-      found.set(declaration, { name, at: `src/${file.fileName.slice(ours.length)}:${line}`, documented });
+      const text = ts.displayPartsToString(symbol.getDocumentationComment(checker)).trim();
+      found.set(declaration, { name, at: `src/${file.fileName.slice(ours.length)}:${line}`, text });
     }
     return true;
   };

@@ -33,7 +33,7 @@ const NAMES: Readonly<Record<number, string>> = {
 export const isInkling = (id: string): boolean => id.startsWith('thinkingmachines/') || id.startsWith('TML/');
 
 /**
- * The tokenizer of Inkling: o200k_base, which the `tiktoken` package brings along, with special tokens of its own.
+ * The tokenizer of Inkling: o200k_base, which the `tiktoken` package brings along, with Inkling's special tokens.
  *
  * Rejects with a `TokenizerError` where that optional package is missing.
  */
