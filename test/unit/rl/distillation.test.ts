@@ -1,4 +1,4 @@
-import { lastValueFrom, Observable, of, throwError } from 'rxjs';
+import { from, lastValueFrom, map, Observable, of, Subject, switchMap, take, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { ByteTokenizer, getRenderer } from '../../../src/chat/index.js';
 import type { SampleOptions } from '../../../src/client/SamplingClient.js';
@@ -60,6 +60,42 @@ describe('taught', () => {
     await tried({ teacher: teacherOf(-1, asked) });
     const prompt = renderer.buildGenerationPrompt([{ role: 'user', content: 'say hi' }]);
     expect([...asked[0]!.toInts()]).toEqual([...prompt.toInts(), ...tokenizer.encode('hi'), END]);
+  });
+
+  it('asks the teacher about a finished answer while later ones are still being sampled', () => {
+    const log: string[] = [];
+    const answers = new Map<string, Subject<void>>();
+    const slow: Sampler = {
+      sample: (options) => {
+        const task = answers.size === 0 ? 'first' : 'second';
+        log.push(`${task} sampled`);
+        const go = new Subject<void>();
+        answers.set(task, go);
+        return go.pipe(
+          take(1),
+          switchMap(() => sampler.sample(options)),
+        );
+      },
+    };
+    const grading = new Subject<void>();
+    const teacher = {
+      computeLogprobs: (prompt: ModelInput) => {
+        log.push('teacher asked');
+        return grading.pipe(
+          take(1),
+          map(() => new Float32Array(prompt.length).fill(-1)),
+        );
+      },
+    };
+    const agent = taught<string, Sampler>(student, { teacher });
+    from(['first', 'second'])
+      .pipe(rollouts<string, Sampler>(agent, { policy: slow, group: 1 }))
+      .subscribe(({ task }) => log.push(`${task} graded`));
+    expect(log).toEqual(['first sampled', 'second sampled']);
+    answers.get('first')!.next();
+    expect(log.slice(2)).toEqual(['teacher asked']); // the second answer is still being sampled
+    grading.next();
+    expect(log.slice(3)).toEqual(['first graded']);
   });
 
   it('mixes several teachers by weight, and chooses by task', async () => {
