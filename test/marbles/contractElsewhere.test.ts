@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { map, of } from 'rxjs';
+import { map, NEVER, of } from 'rxjs';
 import { afterAll, beforeAll, describe } from 'vitest';
 import { encodeWith } from '../../src/chat/index.js';
 import { foldDashboard } from '../../src/dashboard/client.js';
-import { evaluate } from '../../src/evals/index.js';
+import { evaluate, withCost } from '../../src/evals/index.js';
 import type { Step } from '../../src/operators/step.js';
 import { metricsLog, tensorBoardLog, toJsonl, wandbLog } from '../../src/sinks/index.js';
 import { keepsContract, throwing } from './contract.js';
@@ -85,5 +85,16 @@ describe('evaluate', () => {
     operator: () => evaluate(instantAgent, { sampler: instantSampler }),
     readsForThree: 3,
     throwing: () => evaluate(instantAgent, { sampler: instantSampler, id: throwing }),
+  });
+});
+
+describe('withCost', () => {
+  keepsContract({
+    operator: () => (source) =>
+      source.pipe(
+        map((_, index) => step(index)),
+        withCost(NEVER),
+      ),
+    readsForThree: 3,
   });
 });

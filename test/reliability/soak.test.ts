@@ -58,36 +58,40 @@ function forgetful(clock: VirtualClock, count: () => void): Transport {
     });
 }
 
-it('an hour of steps, samples, saves, refusals and silence in virtual time leaves nothing behind', () => {
-  const clock = new VirtualClock();
-  const transport = forgetful(clock, () => report.add('requests sent', 1));
-  const service = new ServiceClient({ transport, scheduler: clock, apiKey: 'tml-soak', logLevel: 'silent' });
-  const trainer = clock.resolve(service.createLoraTrainingClient({ baseModel: 'any' }));
-  const heaps: number[] = [];
-  let sampler = clock.resolve(trainer.saveWeightsAndGetSamplingClient());
-  for (let step = 0; clock.now() < 3_600_000; step++) {
-    const pass = trainer.forwardBackward([datum()], 'cross_entropy');
-    const update = trainer.optimStep();
-    const sample = sampler.sample({ prompt: prompt() });
-    // Nobody waits for this one.
-    const left = sampler.sample({ prompt: prompt() });
-    clock.resolve(pass);
-    clock.resolve(update);
-    clock.resolve(sample);
-    left.cancel();
-    if (step % 20 === 0) sampler = clock.resolve(trainer.saveWeightsAndGetSamplingClient());
-    report.add('steps', 1);
-    report.add('samples', 1);
-    if (step % 20 === 0) heaps.push(heapBytes());
-  }
-  const { first, last } = thirds(heaps);
-  report.add('virtual hour: heap of the first third, kB', Math.round(first / 1024));
-  report.add('virtual hour: heap of the last third, kB', Math.round(last / 1024));
-  expect(last - first).toBeLessThan(1.5 * 2 ** 20);
-  clock.resolve(from(service.close()).pipe(take(1)));
-  // No timer of the client is left: time has nothing more to bring.
-  expect(() => clock.resolve(NEVER)).toThrow(/nothing/);
-});
+it(
+  'an hour of steps, samples, saves, refusals and silence in virtual time leaves nothing behind',
+  { timeout: 180_000 },
+  () => {
+    const clock = new VirtualClock();
+    const transport = forgetful(clock, () => report.add('requests sent', 1));
+    const service = new ServiceClient({ transport, scheduler: clock, apiKey: 'tml-soak', logLevel: 'silent' });
+    const trainer = clock.resolve(service.createLoraTrainingClient({ baseModel: 'any' }));
+    const heaps: number[] = [];
+    let sampler = clock.resolve(trainer.saveWeightsAndGetSamplingClient());
+    for (let step = 0; clock.now() < 3_600_000; step++) {
+      const pass = trainer.forwardBackward([datum()], 'cross_entropy');
+      const update = trainer.optimStep();
+      const sample = sampler.sample({ prompt: prompt() });
+      // Nobody waits for this one.
+      const left = sampler.sample({ prompt: prompt() });
+      clock.resolve(pass);
+      clock.resolve(update);
+      clock.resolve(sample);
+      left.cancel();
+      if (step % 20 === 0) sampler = clock.resolve(trainer.saveWeightsAndGetSamplingClient());
+      report.add('steps', 1);
+      report.add('samples', 1);
+      if (step % 20 === 0) heaps.push(heapBytes());
+    }
+    const { first, last } = thirds(heaps);
+    report.add('virtual hour: heap of the first third, kB', Math.round(first / 1024));
+    report.add('virtual hour: heap of the last third, kB', Math.round(last / 1024));
+    expect(last - first).toBeLessThan(1.5 * 2 ** 20);
+    clock.resolve(from(service.close()).pipe(take(1)));
+    // No timer of the client is left: time has nothing more to bring.
+    expect(() => clock.resolve(NEVER)).toThrow(/nothing/);
+  },
+);
 
 /** The embedded service in a process of its own: it remembers sessions, runs and checkpoints, as a service must. */
 async function startService(): Promise<{ readonly baseUrl: string; readonly stop: () => Promise<void> }> {
