@@ -1,13 +1,10 @@
 import { type Either, left, right } from 'fp-ts/lib/Either.js';
-import { AsyncSubject, Observable, catchError, map, of, throwError, type Subscription } from 'rxjs';
+import { Observable, catchError, map, of, throwError, type Subscription } from 'rxjs';
 import { CancelledError } from './errors.js';
+import { Outcome, PromiseReader, type FutureProgress } from './results/Outcome.js';
 import { isTinkerError, type TinkerError } from '../wire/tinkerError.js';
 
-/** What a future's work may tell its future while it runs. */
-export interface FutureProgress {
-  /** The service has accepted the work under this id. */
-  accepted(requestId: string): void;
-}
+export type { FutureProgress } from './results/Outcome.js';
 
 /** Input refused at the call is the future's failure, like any other. */
 function started<A>(work: (progress: FutureProgress) => Observable<A>, progress: FutureProgress): Observable<A> {
@@ -26,11 +23,8 @@ function started<A>(work: (progress: FutureProgress) => Observable<A>, progress:
  * reading it again sends nothing. A failure that nobody reads is not an unhandled rejection: the client logs a warning.
  */
 export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
-  /** Not of A by type: a subject also takes values, and a future of a subclass is a future of its base. */
-  readonly #result = new AsyncSubject<unknown>();
+  readonly #outcome: Outcome;
   readonly #work: Subscription;
-  readonly #onSettled: ((error: unknown) => void) | undefined;
-  #requestId: string | undefined;
   #observed = false;
   /** The future that this one is a view of. */
   #of: Pick<TinkerFuture<unknown>, 'requestId' | 'abandon'> | undefined;
@@ -39,36 +33,21 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
   constructor(
     work: (progress: FutureProgress) => Observable<A>,
     onSettled?: (error: unknown) => void,
-    named: (error: unknown) => unknown = (error) => error,
+    named?: (error: unknown) => unknown,
   ) {
     super((subscriber) => {
       this.#observed = true;
-      return (this.#result as Observable<unknown> as Observable<A>).subscribe(subscriber);
+      this.#outcome.read(subscriber);
+      return () => this.#outcome.forget(subscriber);
     });
-    const progress: FutureProgress = {
-      accepted: (requestId) => {
-        this.#requestId = requestId;
-      },
-    };
-    this.#onSettled = onSettled;
-    this.#work = started(work, progress).subscribe({
-      next: (value) => this.#result.next(value),
-      error: (error: unknown) => this.#fail(named(error)),
-      complete: () => {
-        this.#result.complete();
-        onSettled?.(undefined);
-      },
-    });
-  }
-
-  #fail(error: unknown): void {
-    this.#result.error(error);
-    this.#onSettled?.(error);
+    const outcome = new Outcome(onSettled, named);
+    this.#outcome = outcome;
+    this.#work = started(work, outcome).subscribe(outcome);
   }
 
   /** The service's id of the work; undefined until the service has accepted it. */
   get requestId(): string | undefined {
-    return this.#requestId ?? this.#of?.requestId;
+    return this.#outcome.requestId ?? this.#of?.requestId;
   }
 
   /** @internal Whether anybody has subscribed to it or awaited it. */
@@ -96,7 +75,7 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
    * server if supported; training work that was sent still runs and is billed. After the result this does nothing.
    */
   cancel(): void {
-    this.abandon(new CancelledError('the caller cancelled this request', { requestId: this.#requestId }));
+    this.abandon(new CancelledError('the caller cancelled this request', { requestId: this.#outcome.requestId }));
   }
 
   /** @internal Ends the work as `cancel` does, for another reason. */
@@ -105,7 +84,7 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
     if (this.#of !== undefined) return this.#of.abandon(reason);
     if (this.#work.closed) return;
     this.#work.unsubscribe();
-    this.#fail(reason);
+    this.#outcome.fail(reason);
   }
 
   then<B = A, C = never>(
@@ -113,13 +92,8 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
     onRejected?: ((reason: unknown) => C | PromiseLike<C>) | null,
   ): Promise<B | C> {
     const promise = new Promise<A>((resolve, reject) => {
-      let value: unknown;
       this.#observed = true;
-      this.#result.subscribe({
-        next: (result) => (value = result),
-        error: reject,
-        complete: () => resolve(value as A),
-      });
+      this.#outcome.read(new PromiseReader<A>(resolve, reject));
     });
     return promise.then(onFulfilled, onRejected);
   }
