@@ -46,6 +46,8 @@ export interface ChaosOptions {
   readonly scheduler: SchedulerLike;
   /** The service is closed and started again when so many optimizer steps were asked for in all. */
   readonly restartAfterSteps?: readonly number[];
+  /** What is counted as a step: another request, where a program has no optimizer steps. Default `optim_step`. */
+  readonly stepEndpoint?: string;
 }
 
 export interface Outcome {
@@ -62,7 +64,7 @@ export interface Outcome {
 
 /** Runs a program against the embedded service behind the proxy, again and again until it is done. */
 export async function perform(program: Program, options: ChaosOptions): Promise<Outcome> {
-  const { seed, share, scheduler, restartAfterSteps = [] } = options;
+  const { seed, share, scheduler, restartAfterSteps = [], stepEndpoint = 'optim_step' } = options;
   const folder = await mkdtemp(join(tmpdir(), 'tinker-rx-chaos-'));
   const ledger = new Ledger();
   const harms = new Map<string, number>();
@@ -75,7 +77,7 @@ export async function perform(program: Program, options: ChaosOptions): Promise<
     data: join(folder, 'data'),
     pollHoldMs: 1500,
     onRequest: ({ endpoint }) => {
-      if (endpoint !== 'optim_step' || ++steps < (restarts[0] ?? Infinity)) return;
+      if (endpoint !== stepEndpoint || ++steps < (restarts[0] ?? Infinity)) return;
       restarts.shift();
       count('restart');
       restarting = restart();

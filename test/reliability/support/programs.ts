@@ -1,5 +1,7 @@
-import { defer, firstValueFrom, from, ignoreElements, map, mergeMap, type Observable } from 'rxjs';
+import { concat, defer, firstValueFrom, from, ignoreElements, map, mergeMap, tap, type Observable } from 'rxjs';
+import { join } from 'node:path';
 import { ModelInput, type Datum, type ServiceClient, type TrainingClient } from '../../../src/index.js';
+import { answers, evaluateInto, fromEval } from '../../../src/evals/index.js';
 import { dpo } from '../../../src/losses/index.js';
 import {
   batch,
@@ -118,5 +120,40 @@ export const samples =
           else kept.set(String(outcome.right.item), outcome.right.response.sequences[0]!.tokens.join(' '));
         }),
         ignoreElements(),
+      );
+    }).pipe(mergeMap((run) => run));
+
+/** An evaluation into a result file, four examples at a time. What its file holds in the end is kept: seeds, answers and scores of each example. */
+export const evaluationOf =
+  (examples: number): Program =>
+  (service, folder, kept) =>
+    defer(async () => {
+      const sampler = await service.createSamplingClient({ baseModel: 'tinker-rx/tiny' });
+      const renderer = await sampler.getRenderer();
+      const file = join(folder, 'facts.eval.jsonl');
+      kept.clear();
+      const tasks = Array.from({ length: examples }, (_, index) => ({
+        id: `task ${index}`,
+        prompt: `What is ${index}?`,
+      }));
+      return concat(
+        fromArray(tasks).pipe(
+          evaluateInto(file, answers({ renderer }), {
+            ...{ sampler, renderer, samples: 2, concurrency: 8, samplingParams: { maxTokens: 6 } },
+            scorers: { length: ({ output }) => output.length },
+            // An answer asked again has another seed: here it must be the client that bears the faults.
+            ...{ retries: 0, retryFailures: true },
+          }),
+          ignoreElements(),
+        ),
+        fromEval(file).pipe(
+          tap(({ id, samples: told, failures: [failure] }) => {
+            // Asked again by the next try.
+            if (failure !== undefined) throw new Error(failure.message);
+            if (kept.has(id)) throw new Error(`${id} is in the file twice`);
+            kept.set(id, JSON.stringify(told.map(({ seed, output, score }) => ({ seed, output, score }))));
+          }),
+          ignoreElements(),
+        ),
       );
     }).pipe(mergeMap((run) => run));
