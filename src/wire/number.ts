@@ -33,8 +33,9 @@ export const MAX_TOKEN = 2 ** 31 - 1;
 export function firstBadToken(tokens: ArrayLike<number>): number {
   if (tokens instanceof Uint8Array || tokens instanceof Uint16Array) return -1;
   for (let index = 0; index < tokens.length; index++) {
-    const token = tokens[index] as number;
-    if ((token | 0) !== token || token < 0) return index;
+    const token: unknown = tokens[index];
+    // The type first: an object from JSON may have a `valueOf` that is no function, and then even `|` throws.
+    if (typeof token !== 'number' || (token | 0) !== token || token < 0) return index;
   }
   return -1;
 }

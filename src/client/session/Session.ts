@@ -35,6 +35,7 @@ import { decodeJson } from '../connection/readJson.js';
 import { APITimeoutError, GoneError, NotFoundError, type TinkerError } from '../errors.js';
 import { segments } from '../rest/restQuery.js';
 import { SampleDispatcher } from '../sampling/SampleDispatcher.js';
+import { blockedTimes } from './blockedTimes.js';
 import type { UnderWay } from './underWay.js';
 import { CustomLosses } from '../training/customLoss.js';
 import { WireFormat } from '../training/WireFormat.js';
@@ -49,8 +50,6 @@ export interface SessionOptions {
 const HEARTBEAT_MS = 10_000;
 const HEARTBEAT_TIMEOUT_MS = 10_000;
 const SILENCE_MS = 120_000;
-/** A heartbeat that is late by more was held up by this process itself. */
-const BLOCKED_MS = 5_000;
 const SHORTEST_REFRESH_MS = 10_000;
 const FINISH_TIMEOUT_MS = 15_000;
 const CANCELS_TIMEOUT_MS = 5000;
@@ -161,7 +160,11 @@ export class Session {
   }
 
   #runBeside(opened: OpenSession): void {
+    const { connection } = this;
     this.#heartbeat(opened.id).pipe(takeUntil(this.#stop)).subscribe();
+    blockedTimes(connection.background, connection.timeOfDay)
+      .pipe(takeUntil(this.#stop))
+      .subscribe((blockedMs) => connection.events.emit({ type: 'loop-blocked', sessionId: opened.id, blockedMs }));
     this.#refreshConfig(opened).pipe(takeUntil(this.#stop)).subscribe();
     cancelOnServer(opened, this.#cancels).pipe(takeUntil(this.#stop)).subscribe(this.#cancelled);
   }
@@ -170,7 +173,6 @@ export class Session {
     const { connection } = this;
     return defer(() => {
       let lastMs = connection.scheduler.now();
-      let beatMs = connection.timeOfDay.now();
       let reason = 'no answer came';
       const ended = new Subject<void>();
       const beat = (): Observable<unknown> =>
@@ -198,10 +200,6 @@ export class Session {
       // By the clock, and without waiting for the previous one: a heartbeat that hangs would otherwise stop all others.
       return interval(HEARTBEAT_MS, connection.background).pipe(
         tap(() => {
-          // By the clock that goes on while nothing runs.
-          const blockedMs = connection.timeOfDay.now() - beatMs - HEARTBEAT_MS;
-          beatMs += blockedMs + HEARTBEAT_MS;
-          if (blockedMs > BLOCKED_MS) connection.events.emit({ type: 'loop-blocked', sessionId, blockedMs });
           const silentMs = connection.scheduler.now() - lastMs;
           if (silentMs > SILENCE_MS) connection.events.emit({ type: 'heartbeat-missed', sessionId, silentMs, reason });
         }),

@@ -114,6 +114,11 @@ describe('the heartbeat', () => {
     blockedMs = 70_000;
     on.clock.advanceTo(65_000);
     expect(said).toEqual([70_000]);
+    // It ended before the next heartbeat was due, and nobody was told.
+    on.clock.advanceTo(71_500);
+    blockedMs += 6000;
+    on.clock.advanceTo(73_000);
+    expect(said).toEqual([70_000, 6000]);
   });
 
   it('does not beat without a session', () => {

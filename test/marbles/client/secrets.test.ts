@@ -2,6 +2,8 @@ import { inspect } from 'node:util';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { AdminClient, RestClient, SamplingClient, ServiceClient, type TinkerEvent } from 'tinker-rx';
 import { VirtualClock, fakeTransport, json, refusal, text, type FakeRequest } from 'tinker-rx/testing';
+import { redact } from '../../../src/dashboard/server/redact.js';
+import { slimEvent } from '../../../src/dashboard/server/slimEvent.js';
 import { datum, prompt } from './stage.js';
 
 const KEY = 'tml-VERYSECRET-0123456789';
@@ -182,6 +184,35 @@ describe('what a service says back with a success', () => {
       expect(seen).toContain('you sent [redacted], [redacted], [redacted]');
       expect(seen).not.toContain('\u001b[2J');
     }
+  });
+});
+
+describe('secret default headers that a service says back with a refusal', () => {
+  it("are in no event, and so not in the dashboard's feed", () => {
+    const clock = new VirtualClock();
+    const hidden = {
+      'x-team-credential': 'team-SECRET-0123456789',
+      cookie: 'sid=cookie-SECRET',
+      'x-gate-token': 'gate-SECRET',
+    };
+    const fake = fakeTransport({
+      scheduler: clock,
+      script: { optim_step: ({ headers }) => refusal(400, `you sent ${JSON.stringify(headers)}`) },
+    });
+    const service = new ServiceClient({
+      ...fake.clientOptions,
+      apiKey: KEY,
+      logLevel: 'silent',
+      defaultHeaders: hidden,
+    });
+    const events: TinkerEvent[] = [];
+    service.events$.subscribe((event) => events.push(event));
+    const trainer = clock.resolve(service.createLoraTrainingClient({ baseModel: 'any' }));
+    const error = clock.reject(trainer.optimStep());
+    expect(visible(fake.to('optim_step').map(({ headers }) => headers))).toContain('gate-SECRET');
+    const feed = events.map((event) => redact(JSON.stringify(slimEvent(event))));
+    expect(feed.join()).toContain('you sent');
+    for (const seen of [visible(error), events.map(visible).join(), feed.join()]) expect(seen).not.toContain('SECRET');
   });
 });
 

@@ -1,0 +1,64 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { rolldown } from 'rolldown';
+import { afterAll, beforeAll, it } from 'vitest';
+import { LocalTinker } from 'tinker-rx/local';
+
+const cache = fileURLToPath(new URL('../../node_modules/.cache', import.meta.url));
+const folder = join(cache, `tinker-rx-blocked-loop-${process.pid}`);
+const script = join(folder, 'child.mjs');
+
+beforeAll(async () => {
+  mkdirSync(folder, { recursive: true });
+  const input = fileURLToPath(new URL('blockedLoopChild.ts', import.meta.url));
+  const bundle = await rolldown({ input, platform: 'node', external: /^(?!\.|\/|\0)/, logLevel: 'silent' });
+  await bundle.write({ dir: folder, format: 'esm', entryFileNames: 'child.mjs' });
+  await bundle.close();
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Told {
+  readonly before: string;
+  readonly after: string;
+  readonly blocked: readonly number[];
+}
+
+/** What a process tells whose loop was blocked for so long, at a service that gives sessions up after `sessionTtlMs` of silence. */
+async function blocked(blockMs: number, sessionTtlMs?: number): Promise<Told> {
+  const local = await LocalTinker.start(sessionTtlMs === undefined ? {} : { sessionTtlMs });
+  try {
+    const { stdout } = await promisify(execFile)(process.execPath, [script, String(blockMs), local.url, local.apiKey], {
+      timeout: 40_000,
+    });
+    return JSON.parse(stdout) as Told;
+  } finally {
+    await local.close();
+  }
+}
+
+it.concurrent(
+  'an event loop that was blocked for six seconds is told of, and the session goes on',
+  async ({ expect }) => {
+    const { before, after, blocked: times } = await blocked(6000);
+    expect([before, after]).toEqual(['sampled', 'sampled']);
+    expect(times).toHaveLength(1);
+    expect(times[0]).toBeGreaterThan(5000);
+    expect(times[0]).toBeLessThan(30_000);
+  },
+);
+
+it.concurrent(
+  'a block that is longer than the silence which the service allows loses the session, in words',
+  async ({ expect }) => {
+    const { before, after } = await blocked(6000, 3000);
+    expect(before).toBe('sampled');
+    expect(after).toMatch(/^GoneError: .*session \S+ is over: cancelled, no heartbeat for 3 s/);
+  },
+);
+
+it.concurrent('a shorter one does not', async ({ expect }) => {
+  expect(await blocked(500, 3000)).toEqual({ before: 'sampled', after: 'sampled', blocked: [] });
+});
