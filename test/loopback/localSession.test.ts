@@ -46,6 +46,20 @@ describe('sessions', () => {
     expect(await answer.text()).toContain('is over: cancelled, no heartbeat for 0.03 s');
   });
 
+  it('whose samplers were asked after its end told that there is no sampler, and not why', async () => {
+    const { caller } = await start({ sessionTtlMs: 1000 });
+    const session = await caller.createSession();
+    const { sampling_session_id: sampler } = await caller.post('create_sampling_session', {
+      ...{ session_id: session, sampling_session_seq_id: 0, base_model: 'fake/model', type: 'create_sampling_session' },
+    });
+    await soon(1300);
+    const answer = await caller.send('asample', {
+      ...{ sampling_session_id: sampler, seq_id: 1, num_samples: 1, prompt: { chunks: [] }, sampling_params: {} },
+    });
+    expect(answer.status).toBe(410);
+    expect(await answer.text()).toContain(`session ${session} is over: cancelled, no heartbeat for 1 s`);
+  });
+
   it('ends with the first reason given; later heartbeats and work get 410', async () => {
     const { caller } = await start();
     const session = await caller.createSession();

@@ -10,13 +10,15 @@ const CLONES_BEFORE = 1_000_000;
 /**
  * The sampler of an id, also one that an earlier process made from a base model or a checkpoint.
  *
- * @throws HttpError 404, and why it is gone if that is known.
+ * @throws HttpError 410 where its session is over, else 404, and why it is gone if that is known.
  */
 export function findSampler(service: LocalService, id: string): SamplingSession {
   const known = service.samplingSessions.find(id) ?? restoreSampler(service, id);
   if (known !== undefined) return known;
   const name = id.slice(0, 150);
   const session = service.sessions.list().find(({ sessionId }) => id.startsWith(`${sessionId}:`));
+  // A finished session explains better than "no such sampler" why its samplers are gone.
+  if (session !== undefined) service.sessions.use(session.sessionId);
   if (session === undefined || Date.parse(session.createdAt) >= service.startedAt) {
     throw new HttpError(404, `there is no sampling session ${name}`);
   }
