@@ -12,7 +12,7 @@ const sampler = await service.createSamplingClient({ baseModel: 'tinker-rx/tiny'
 const sample = (): Promise<string> =>
   sampler.sample({ prompt: ModelInput.fromInts([104, 105]), samplingParams: { maxTokens: 2 } }).then(
     () => 'sampled',
-    (error: Error) => `${error.name}: ${error.message}`,
+    (error: unknown) => String(error),
   );
 
 const before = await sample();

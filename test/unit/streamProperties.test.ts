@@ -215,7 +215,7 @@ it('sampleFrom asks for every item once, within its limit, and cancels what is u
         const sampler = (clock: VirtualTimeScheduler) => ({
           sample: ({ prompt }: SampleOptions): Observable<SampleResponse> =>
             defer(() => {
-              const [id] = prompt.toInts() as [number];
+              const id = prompt.toInts()[0]!;
               asked.ids.push(id);
               asked.most = Math.max(asked.most, ++asked.open);
               const [afterMs, fails] = all[id]!;
