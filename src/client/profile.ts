@@ -82,7 +82,7 @@ export function readProfile(json: unknown): ServerProfile {
     features !== null &&
     Object.values(features).every((feature) => STATES.includes((feature as Partial<Feature> | null)?.state));
   if (!isProfile)
-    throw new ValidationError('this is no profile of a server: tinker-rx doctor --conformance writes one');
+    throw new ValidationError('this is not a server profile: write one with tinker-rx doctor --conformance');
   return profile as ServerProfile;
 }
 

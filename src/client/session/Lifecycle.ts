@@ -171,7 +171,7 @@ const asTinkerError = (error: unknown): TinkerError =>
   isTinkerError(error)
     ? error
     : new UnexpectedError(
-        error instanceof Error ? `${error.name}: ${error.message}` : 'something was thrown that is no error',
+        error instanceof Error ? `${error.name}: ${error.message}` : 'a value that is not an Error was thrown',
         {
           cause: error,
         },
