@@ -282,7 +282,7 @@ describe('checkpoint download', () => {
     interrupt();
     expect(await ended).toBe(130);
     expect(performance.now() - begun).toBeLessThan(8000);
-    expect(written.stderr).toContain('Error: Interrupted\nThe same command goes on');
+    expect(written.stderr).toContain('Error: Interrupted\nRun the same command again');
     expect((await run(['checkpoint', 'list'])).stdout).not.toContain('external_weights');
   });
 });
