@@ -169,6 +169,6 @@ describe('a client with a profile', () => {
 
   it('takes nothing else for a profile', () => {
     for (const json of [null, {}, { ...profile, version: 2 }, { ...profile, features: { a: { state: 'maybe' } } }])
-      expect(() => readProfile(json)).toThrow('this is not a server profile of a server');
+      expect(() => readProfile(json)).toThrow('this is not a server profile');
   });
 });
