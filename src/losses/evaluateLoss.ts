@@ -29,10 +29,10 @@ export function evaluateLoss(
 ): EvaluatedLoss {
   const results = unitsOf(loss, data).map((unit) => runUnit(loss, data, logprobs, unit));
   const share = loss.unit === 'pair' ? 1 / results.length : 1;
-  const metrics: Record<string, number> = {};
+  const metrics = new Map<string, number>();
   for (const result of results) {
     for (const [key, value] of Object.entries(result.metrics)) {
-      metrics[key] = (metrics[key] ?? 0) + (key.endsWith(':mean') ? value / results.length : value);
+      metrics.set(key, (metrics.get(key) ?? 0) + (key.endsWith(':mean') ? value / results.length : value));
     }
   }
   return {
@@ -40,7 +40,7 @@ export function evaluateLoss(
     gradients: results.flatMap(({ gradients }) =>
       gradients.map((gradient) => Float32Array.from(gradient, (value) => share * value)),
     ),
-    metrics,
+    metrics: Object.fromEntries(metrics),
   };
 }
 

@@ -19,6 +19,7 @@ import { concatMapAhead } from './concatMapAhead.js';
 import { currentGate, Gate } from './gate.js';
 import { carryEvaluations } from './internal/carryEvaluations.js';
 import { carryMarks } from './internal/carryMarks.js';
+import { mergeMetrics } from './internal/mergeMetrics.js';
 import { submitSteps, type SubmittedStep } from './internal/submitSteps.js';
 import { underGate } from './internal/underGate.js';
 import { withCycles } from './internal/withCycles.js';
@@ -147,7 +148,7 @@ function withAdditions(submitted: SubmittedStep) {
   if (marks.adds.length === 0) return of(submitted);
   return forkJoin(marks.adds).pipe(
     map((added): SubmittedStep => {
-      const metrics = Object.assign({}, step.metrics, ...added.map((each) => each.metrics)) as Step['metrics'];
+      const metrics = mergeMetrics([step.metrics, ...added.map((each) => each.metrics)]);
       return { ...submitted, step: Object.assign({}, step, ...added, { metrics }) as Step };
     }),
   );

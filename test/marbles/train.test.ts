@@ -154,6 +154,15 @@ describe('train', () => {
     expect(step.loss).toBe(expected);
   });
 
+  it('lost a metric called __proto__', async () => {
+    const metrics = JSON.parse('{"loss:sum":1,"__proto__":5,"constructor":2}') as Record<string, number>;
+    const { trainer } = fakeTrainer({ passMs: 0, saveMs: 0, metrics: () => metrics });
+    const marked = of([datum(2, 1)]).pipe(checkpointEvery({ steps: 1 }));
+    const step = await lastValueFrom(marked.pipe(train(trainer, { loss })));
+    expect(Object.entries(step.metrics)).toEqual(Object.entries(metrics));
+    expect(step.checkpoint).toBeDefined();
+  });
+
   it('takes weights in every form a tensor may have', async () => {
     const { trainer } = fakeTrainer({ passMs: 0, metrics: () => ({ 'loss:sum': 12 }) });
     const [{ modelInput }] = [datum(2)];

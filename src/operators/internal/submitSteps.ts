@@ -20,6 +20,7 @@ import type { MarkedBatch } from '../trainingBatch.js';
 import { cancelling } from './cancelling.js';
 import type { CarriedMarks, CarryMarks } from './carryMarks.js';
 import { lacks } from './lacks.js';
+import { mergeMetrics } from './mergeMetrics.js';
 import { type DataFacts, factsOf, lossSumOf, perUnit } from './stepFacts.js';
 
 /** A step whose passes are done, with what its marks have started. */
@@ -92,7 +93,7 @@ export function submitSteps<T extends Trainable>(
         const output = combineOutputs(outputs);
         const lossSum = lossSumOf(output);
         const { datums, tokens } = facts;
-        const metrics = Object.assign({}, ...updated.map((done) => done.metrics), output.metrics) as Step['metrics'];
+        const metrics = mergeMetrics([...updated.map((done) => done.metrics), output.metrics]);
         const step: Step = {
           index,
           loss: typeof loss === 'function' || isTracedLoss(loss) ? lossSum : perUnit(lossSum, facts),

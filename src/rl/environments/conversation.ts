@@ -226,9 +226,9 @@ function summed(
   sums: Readonly<Record<string, number>>,
   more: Readonly<Record<string, number>>,
 ): Record<string, number> {
-  const added: Record<string, number> = { ...sums };
-  for (const [name, value] of Object.entries(more)) added[name] = (added[name] ?? 0) + value;
-  return added;
+  const added = new Map(Object.entries(sums));
+  for (const [name, value] of Object.entries(more)) added.set(name, (added.get(name) ?? 0) + value);
+  return Object.fromEntries(added);
 }
 
 function finished<T>(options: ConversationOptions<T>, state: State, task: T): Observable<Rollout> {

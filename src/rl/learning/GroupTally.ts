@@ -89,7 +89,8 @@ class EnvironmentTally {
   #sampled = 0;
   #observed = 0;
   #reward = 0;
-  readonly #sums: Metrics = {};
+  /** A map: every object has a `constructor`, to which nothing can be added. */
+  readonly #sums = new Map<string, number>();
   readonly #kinds = { mixed: 0, all_good: 0, all_bad: 0 };
 
   add({ trajectories }: ScoredGroup): void {
@@ -102,7 +103,7 @@ class EnvironmentTally {
         this.#observed += prompt.length;
       }
       this.#reward += reward;
-      for (const [name, value] of Object.entries(metrics)) this.#sums[name] = (this.#sums[name] ?? 0) + value;
+      for (const [name, value] of Object.entries(metrics)) this.#sums.set(name, (this.#sums.get(name) ?? 0) + value);
     }
     const [first] = trajectories;
     if (first === undefined) return;
@@ -122,7 +123,7 @@ class EnvironmentTally {
     set('total_ob_tokens', this.#observed);
     set('reward/total', ratio(this.#reward, this.#episodes));
     // Over all trajectories: a mean over those that have the name would always read 1 for `stop/…`.
-    for (const [name, sum] of Object.entries(this.#sums)) set(name, ratio(sum, this.#episodes));
+    for (const [name, sum] of this.#sums) set(name, ratio(sum, this.#episodes));
     const finished = this.#kinds.mixed + this.#kinds.all_good + this.#kinds.all_bad;
     for (const [kind, count] of Object.entries(this.#kinds)) set(`by_group/frac_${kind}`, ratio(count, finished));
   }

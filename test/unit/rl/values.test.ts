@@ -158,6 +158,15 @@ describe('metrics', () => {
     });
     expect(offPolicyMetrics(data, [])).toStrictEqual({});
   });
+  it('of trajectories called as something that every object has were no numbers', () => {
+    const group = groupOf(0, [1, 0]);
+    const metrics = JSON.parse('{"constructor":2,"__proto__":4}') as Record<string, number>;
+    const trajectories = group.trajectories.map((each) => ({ ...each, metrics }));
+    expect(environmentMetrics([scored({ ...group, trajectories })])).toMatchObject({
+      'env/all/constructor': 2,
+      'env/all/__proto__': 4,
+    });
+  });
   it('of trajectories are means over all of them, not over those that have the name', () => {
     const group = groupOf(0, [1, 0, 0, 1]);
     const trajectories = group.trajectories.map((each, index) =>

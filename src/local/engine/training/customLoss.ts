@@ -40,11 +40,11 @@ function refuseNotFinite(results: readonly LossResult[]): void {
 }
 
 function reduceMetrics(results: readonly LossResult[]): Record<string, number> {
-  const metrics: Record<string, number> = { 'loss:sum': results.reduce((sum, { loss }) => sum + loss, 0) };
+  const metrics = new Map([['loss:sum', results.reduce((sum, { loss }) => sum + loss, 0)]]);
   for (const result of results) {
     for (const [key, value] of Object.entries(result.metrics ?? {})) {
-      metrics[key] = (metrics[key] ?? 0) + (key.endsWith(':mean') ? value / results.length : value);
+      metrics.set(key, (metrics.get(key) ?? 0) + (key.endsWith(':mean') ? value / results.length : value));
     }
   }
-  return metrics;
+  return Object.fromEntries(metrics);
 }
