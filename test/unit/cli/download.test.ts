@@ -159,7 +159,7 @@ describe('verifyFile', () => {
     ['long.safetensors', safetensors(5), 'bytes instead of'],
     ['short.safetensors', safetensors(4).subarray(0, 20), 'cut off'],
     ['odd.safetensors', Buffer.concat([Buffer.from([2, 0, 0, 0, 0, 0, 0, 0]), Buffer.from('no')]), 'header is no JSON'],
-    ['bad.json', Buffer.from('{"a":'), 'is no JSON'],
+    ['bad.json', Buffer.from('{"a":'), 'is not valid JSON'],
   ])('refuses %s', async (name, bytes, reason) => {
     await expect(verifyFile(write(name, bytes), name, none)).rejects.toThrow(reason);
   });
