@@ -1,5 +1,5 @@
 import { Observable } from 'rxjs';
-import type { Dispatcher } from 'undici';
+import { EnvHttpProxyAgent, Pool, type Dispatcher } from 'undici';
 import type { BaseUrl } from './baseUrl.js';
 import { Deadlines } from './Deadlines.js';
 import { Exchange } from './Exchange.js';
@@ -9,7 +9,6 @@ import { Negotiation } from './negotiation.js';
 import { proxiesOf, type Proxies } from './proxies.js';
 import { CONNECT_TIMEOUT_MS, type TlsOptions } from './tlsConnect.js';
 import type { Lane, Transport, TransportRequest, TransportResponse } from './Transport.js';
-import { EnvHttpProxyAgent, Pool } from './undici.js';
 
 export interface UndiciTransportOptions {
   readonly baseUrl: BaseUrl;
