@@ -1,6 +1,7 @@
+import type { Observer, Unsubscribable } from 'rxjs';
 import type { Deadlines, Due } from './Deadlines.js';
 import { failureOf } from './failureOf.js';
-import { TransportFailure, type TransportRequest, type TransportResponse } from './Transport.js';
+import { TransportFailure, type Lane, type TransportRequest, type TransportResponse } from './Transport.js';
 
 /** Large request bodies are sent in pieces of this size: each piece that leaves shows progress. */
 const PIECE_BYTES = 256 * 1024;
@@ -12,12 +13,13 @@ const SLOWEST_UPLOAD_BYTES_PER_MS = 256;
 /** The rest of a longer refusal is not read: its status matters most. */
 const LONGEST_REFUSAL_BYTES = 1024 * 1024;
 
+/** What all exchanges of a transport share. */
 export interface ExchangeOptions {
   readonly deadlines: Deadlines;
   /** The most bytes that a successful answer may have. */
-  readonly mostBytes: number;
-  readonly onResponse: (response: TransportResponse) => void;
-  readonly onFailure: (failure: TransportFailure) => void;
+  readonly mostBytes: Readonly<Record<Lane, number>>;
+  /** Called with every answer before its reader gets it. */
+  readonly onResponse: (request: TransportRequest, response: TransportResponse) => void;
 }
 
 /**
@@ -26,7 +28,7 @@ export interface ExchangeOptions {
  * It times out when none of its body could be sent for `timeoutMs`, or when the answer is not complete `timeoutMs` after the
  * body was sent. Large answers get more time, at 64 kB a second; an answer that trickles in more slowly times out.
  */
-export class Exchange implements Due {
+export class Exchange implements Due, Unsubscribable {
   dueMs = Infinity;
   /** How often it was started again. */
   restarts = 0;
@@ -44,6 +46,7 @@ export class Exchange implements Due {
 
   constructor(
     readonly request: TransportRequest,
+    readonly reader: Observer<TransportResponse>,
     options: ExchangeOptions,
   ) {
     this.#options = options;
@@ -125,7 +128,7 @@ export class Exchange implements Due {
     }
     // An answer may begin before the whole request was sent; from here on only the answer counts.
     if (!this.#sent) this.#allSent();
-    if (this.#isSuccess && Number(this.#headers['content-length']) > this.#options.mostBytes) this.#tooLarge();
+    if (this.#isSuccess && Number(this.#headers['content-length']) > this.#mostBytes) this.#tooLarge();
   }
 
   responseData(chunk: Buffer): void {
@@ -133,7 +136,7 @@ export class Exchange implements Due {
     this.#chunks.push(chunk);
     this.#received += chunk.length;
     this.dueMs = this.#answerDueMs + this.#received / SLOWEST_BYTES_PER_MS;
-    if (this.#isSuccess ? this.#received > this.#options.mostBytes : this.#received > LONGEST_REFUSAL_BYTES) {
+    if (this.#isSuccess ? this.#received > this.#mostBytes : this.#received > LONGEST_REFUSAL_BYTES) {
       if (this.#isSuccess) return this.#tooLarge();
       this.responseEnd();
       this.#abort?.();
@@ -145,7 +148,10 @@ export class Exchange implements Due {
     this.#end();
     const body = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
     this.#chunks = [];
-    this.#options.onResponse({ status: this.#status, headers: this.#headers, body });
+    const response = { status: this.#status, headers: this.#headers, body };
+    this.#options.onResponse(this.request, response);
+    this.reader.next(response);
+    this.reader.complete();
   }
 
   /** The request failed. @param error the connection's error */
@@ -153,11 +159,11 @@ export class Exchange implements Due {
     if (this.#settled) return;
     this.#end();
     this.#chunks = [];
-    this.#options.onFailure(failureOf(error));
+    this.reader.error(failureOf(error));
   }
 
   /** The caller no longer wants the answer. */
-  cancel(): void {
+  unsubscribe(): void {
     if (this.#settled) return;
     this.#end();
     this.#chunks = [];
@@ -177,12 +183,16 @@ export class Exchange implements Due {
     abort?.();
   }
 
+  get #mostBytes(): number {
+    return this.#options.mostBytes[this.request.lane];
+  }
+
   get #isSuccess(): boolean {
     return this.#status >= 200 && this.#status < 300;
   }
 
   #tooLarge(): void {
-    const megabytes = Math.round(this.#options.mostBytes / 2 ** 20);
+    const megabytes = Math.round(this.#mostBytes / 2 ** 20);
     const abort = this.#abort;
     this.fail(new TransportFailure('answer', `the answer is larger than ${megabytes} MiB`));
     abort?.();

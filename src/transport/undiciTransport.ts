@@ -2,7 +2,7 @@ import { Observable } from 'rxjs';
 import { EnvHttpProxyAgent, Pool, type Dispatcher } from 'undici';
 import type { BaseUrl } from './baseUrl.js';
 import { Deadlines } from './Deadlines.js';
-import { Exchange } from './Exchange.js';
+import { Exchange, type ExchangeOptions } from './Exchange.js';
 import { Http1Lane } from './http1.js';
 import { Lanes } from './Lanes.js';
 import { Negotiation } from './negotiation.js';
@@ -58,7 +58,6 @@ const DEFAULT_MOST_BYTES: Readonly<Record<Lane, number>> = {
  */
 export function undiciTransport(options: UndiciTransportOptions): UndiciTransport {
   const { baseUrl, environment = process.env, tls = {} } = options;
-  const mostBytes = { ...DEFAULT_MOST_BYTES, ...options.mostBytes };
   const proxies = proxiesOf(environment);
   const deadlines = new Deadlines();
   const mayBeHttp2 = proxies === undefined && baseUrl.origin.startsWith('https:');
@@ -70,23 +69,22 @@ export function undiciTransport(options: UndiciTransportOptions): UndiciTranspor
       : new Http1Lane(dispatcher(options, limitOf(lane), proxies), baseUrl),
   );
 
+  const shared: ExchangeOptions = {
+    deadlines,
+    mostBytes: { ...DEFAULT_MOST_BYTES, ...options.mostBytes },
+    onResponse: ({ lane }, { status, body }) => {
+      // A 400 without a body comes from a proxy, not from the service; a new connection helps.
+      if (status === 400 && body.length === 0) lanes.retire(lane);
+    },
+  };
+  const carry = (exchange: Exchange): void => lanes.of(exchange.request.lane).send(exchange);
+
   const send = (request: TransportRequest): Observable<TransportResponse> =>
     new Observable((subscriber) => {
-      const exchange = new Exchange(request, {
-        deadlines,
-        mostBytes: mostBytes[request.lane],
-        onResponse: (response) => {
-          // A 400 without a body comes from a proxy, not from the service; a new connection helps.
-          if (response.status === 400 && response.body.length === 0) lanes.retire(request.lane);
-          subscriber.next(response);
-          subscriber.complete();
-        },
-        onFailure: (failure) => subscriber.error(failure),
-      });
-      const carry = (): void => lanes.of(request.lane).send(exchange);
-      if (protocol === undefined || protocol.isKnown) carry();
-      else protocol.ask(exchange, carry);
-      return () => exchange.cancel();
+      const exchange = new Exchange(request, subscriber, shared);
+      if (protocol === undefined || protocol.isKnown) carry(exchange);
+      else protocol.ask(exchange, () => carry(exchange));
+      return exchange;
     });
 
   const end = async (how: 'close' | 'destroy'): Promise<void> => {

@@ -1,12 +1,6 @@
-import { Observable } from 'rxjs';
+import { Observable, type Subscriber, type Unsubscribable } from 'rxjs';
 import { Queue } from './Queue.js';
 import type { BudgetUse } from '../session/underWay.js';
-
-interface Waiting {
-  state: 'waiting' | 'admitted' | 'left';
-  readonly weight: () => number;
-  readonly admit: (release: () => void) => void;
-}
 
 /**
  * A budget that many share, such as bytes or slots: each user of it waits in line until there is room.
@@ -16,7 +10,7 @@ interface Waiting {
  */
 export class Budget {
   #balance: number;
-  readonly #line = new Queue<Waiting>();
+  readonly #line = new Queue<Holder>();
   #waiting = 0;
   #serving = false;
 
@@ -40,30 +34,24 @@ export class Budget {
   /** Runs the work while it holds `weight` of the budget; the weight is read when it is admitted. */
   hold<T>(weight: number | (() => number), work: () => Observable<T>): Observable<T> {
     return new Observable((subscriber) => {
-      const entry: Waiting = {
-        state: 'waiting',
-        weight: typeof weight === 'number' ? () => weight : weight,
-        admit: (release) => {
-          subscriber.add(release);
-          try {
-            subscriber.add(work().subscribe(subscriber));
-          } catch (error) {
-            subscriber.error(error);
-          }
-        },
-      };
-      this.#line.push(entry);
+      const holder = new Holder(weight, work, subscriber as Subscriber<unknown>, this);
+      subscriber.add(holder);
+      this.#line.push(holder);
       this.#waiting++;
       this.#serve();
-      if (this.#waiting > 0) subscriber.add(() => this.#leave(entry));
     });
   }
 
-  #leave(entry: Waiting): void {
-    if (entry.state !== 'waiting') return;
-    // Its place stays until it comes up: searching the line for it would be slow.
-    entry.state = 'left';
-    this.#waiting--;
+  /** Takes back what it holds, or its place in line. */
+  leave(holder: Holder): void {
+    const { state } = holder;
+    holder.state = 'gone';
+    if (state === 'holding') {
+      this.#balance += holder.held;
+      this.#serve();
+    }
+    // A place in line stays until it comes up: searching the line for it would be slow.
+    if (state === 'waiting') this.#waiting--;
   }
 
   #serve(): void {
@@ -71,24 +59,48 @@ export class Budget {
     if (this.#serving) return;
     this.#serving = true;
     for (let next = this.#line.peek(); next !== undefined; next = this.#line.peek()) {
-      if (next.state === 'left') {
+      if (next.state === 'gone') {
         this.#line.shift();
         continue;
       }
       const weight = next.weight();
       if (this.kind === 'soft' ? this.#balance < 0 : this.#balance < weight) break;
       this.#line.shift();
-      next.state = 'admitted';
       this.#waiting--;
       this.#balance -= weight;
-      let held = true;
-      next.admit(() => {
-        if (!held) return;
-        held = false;
-        this.#balance += weight;
-        this.#serve();
-      });
+      next.admit(weight);
     }
     this.#serving = false;
+  }
+}
+
+/** One user of a budget: one object, since thousands may wait. */
+class Holder implements Unsubscribable {
+  state: 'waiting' | 'holding' | 'gone' = 'waiting';
+  held = 0;
+
+  constructor(
+    readonly asked: number | (() => number),
+    readonly work: () => Observable<unknown>,
+    readonly subscriber: Subscriber<unknown>,
+    readonly budget: Budget,
+  ) {}
+
+  weight(): number {
+    return typeof this.asked === 'number' ? this.asked : this.asked();
+  }
+
+  admit(weight: number): void {
+    this.state = 'holding';
+    this.held = weight;
+    try {
+      this.work().subscribe(this.subscriber);
+    } catch (error) {
+      this.subscriber.error(error);
+    }
+  }
+
+  unsubscribe(): void {
+    this.budget.leave(this);
   }
 }

@@ -9,9 +9,11 @@ import {
   of,
   takeUntil,
   tap,
+  type Observer,
   type OperatorFunction,
   type SchedulerLike,
   type Subscriber,
+  type Subscription,
 } from 'rxjs';
 import { isLeft } from 'fp-ts/lib/Either.js';
 import type * as t from 'io-ts';
@@ -198,39 +200,14 @@ export class Connection {
     idempotencyKey: string | undefined,
     subscriber: Subscriber<TransportResponse>,
   ): void {
-    const { path, method = 'POST', timeoutMs = this.#options.timeoutMs } = call;
-    const fail = (error: unknown): void => {
-      const what = `${method} /api/v1/${path}`;
-      subscriber.error(error instanceof TransportFailure ? connectionError(error, what) : error);
-    };
-    const late = this.#transport.timesOut
-      ? undefined
-      : this.scheduler.schedule(
-          () => fail(new TransportFailure('timeout', `no answer within ${timeoutMs / 1000} s`)),
-          timeoutMs,
-        );
-    subscriber.add(late);
-    let answered = false;
-    subscriber.add(
-      this.#transport(this.#toRequest(call, token, idempotencyKey, timeoutMs)).subscribe({
-        next: (response) => {
-          answered = true;
-          late?.unsubscribe();
-          if (response.headers['x-deprecation-note'] !== undefined) this.#noteDeprecation(response, path);
-          if (response.status >= 200 && response.status < 300) subscriber.next(response);
-          else subscriber.error(this.#refusal(response, call));
-        },
-        error: fail,
-        complete: () => {
-          // A custom transport may end like this; without an answer the call would succeed with nothing.
-          if (answered) subscriber.complete();
-          else fail(new TransportFailure('connection', 'the transport ended without an answer'));
-        },
-      }),
-    );
+    const { timeoutMs = this.#options.timeoutMs } = call;
+    const answer = new Answer(subscriber, call, this);
+    if (this.#transport.timesOut !== true) answer.limit(this.scheduler, timeoutMs);
+    subscriber.add(this.#transport(this.#toRequest(call, token, idempotencyKey, timeoutMs)).subscribe(answer));
   }
 
-  #refusal(response: TransportResponse, { method = 'POST', path, headers = {} }: Call): TinkerError {
+  /** The error of an unsuccessful response. */
+  refusal(response: TransportResponse, { method = 'POST', path, headers = {} }: Call): TinkerError {
     this.secrets.addHeaders(headers);
     const read = { ...response, body: response.body.subarray(0, LONGEST_REFUSAL) };
     return statusError(this.secrets.redactResponse(read), `${method} /api/v1/${path}`, this.timeOfDay.now());
@@ -339,10 +316,50 @@ export class Connection {
       : { method, path, lane, headers, timeoutMs, body };
   }
 
-  #noteDeprecation({ headers }: TransportResponse, path: string): void {
+  noteDeprecation({ headers }: TransportResponse, { path }: Call): void {
     const note = this.secrets.clean(headers['x-deprecation-note'] ?? '');
     const level = this.secrets.clean(headers['x-deprecation-level'] ?? 'warning');
     this.events.emit({ type: 'deprecation-noted', level, note, path });
+  }
+}
+
+/** Reads the one answer of a request: an object instead of closures, since thousands may be in flight. */
+class Answer implements Observer<TransportResponse> {
+  #answered = false;
+  #late: Subscription | undefined;
+
+  constructor(
+    readonly subscriber: Subscriber<TransportResponse>,
+    readonly call: Call,
+    readonly connection: Connection,
+  ) {}
+
+  /** For transports that do not time out by themselves. */
+  limit(scheduler: SchedulerLike, timeoutMs: number): void {
+    const late = (): void => this.error(new TransportFailure('timeout', `no answer within ${timeoutMs / 1000} s`));
+    this.#late = scheduler.schedule(late, timeoutMs);
+    this.subscriber.add(this.#late);
+  }
+
+  next(response: TransportResponse): void {
+    this.#answered = true;
+    this.#late?.unsubscribe();
+    if (response.headers['x-deprecation-note'] !== undefined) this.connection.noteDeprecation(response, this.call);
+    if (response.status >= 200 && response.status < 300) this.subscriber.next(response);
+    else this.subscriber.error(this.connection.refusal(response, this.call));
+  }
+
+  error(error: unknown): void {
+    const { method = 'POST', path } = this.call;
+    this.subscriber.error(
+      error instanceof TransportFailure ? connectionError(error, `${method} /api/v1/${path}`) : error,
+    );
+  }
+
+  complete(): void {
+    // A custom transport may end like this; without an answer the call would succeed with nothing.
+    if (this.#answered) this.subscriber.complete();
+    else this.error(new TransportFailure('connection', 'the transport ended without an answer'));
   }
 }
 

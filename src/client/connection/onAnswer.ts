@@ -1,4 +1,4 @@
-import { Observable } from 'rxjs';
+import { Observable, type Observer, type Subscriber } from 'rxjs';
 
 /**
  * Reads the one answer of a request: `read` returns the result, or an Observable to continue with. A failure of the
@@ -14,36 +14,46 @@ export function onAnswer<A, B>(
   recover?: (error: unknown) => Observable<B>,
 ): Observable<B> {
   return new Observable<B>((subscriber) => {
-    let goesOn = false;
-    const goOn = (next: Observable<B>): void => {
-      goesOn = true;
-      next.subscribe(subscriber);
-    };
-    const fail = (error: unknown): void => {
-      if (recover === undefined) return subscriber.error(error);
-      try {
-        goOn(recover(error));
-      } catch (unrecovered) {
-        subscriber.error(unrecovered);
-      }
-    };
-    subscriber.add(
-      source.subscribe({
-        next: (answer) => {
-          let result: B | Observable<B>;
-          try {
-            result = read(answer);
-          } catch (error) {
-            return fail(error);
-          }
-          if (result instanceof Observable) goOn(result);
-          else subscriber.next(result);
-        },
-        error: fail,
-        complete: () => {
-          if (!goesOn) subscriber.complete();
-        },
-      }),
-    );
+    subscriber.add(source.subscribe(new Reader(subscriber, read, recover)));
   });
+}
+
+/** An object instead of closures: there are several for each of thousands of samples in flight. */
+class Reader<A, B> implements Observer<A> {
+  #continues = false;
+
+  constructor(
+    readonly subscriber: Subscriber<B>,
+    readonly read: (answer: A) => B | Observable<B>,
+    readonly recover: ((error: unknown) => Observable<B>) | undefined,
+  ) {}
+
+  next(answer: A): void {
+    let result: B | Observable<B>;
+    try {
+      result = this.read(answer);
+    } catch (error) {
+      return this.error(error);
+    }
+    if (result instanceof Observable) this.#continueWith(result);
+    else this.subscriber.next(result);
+  }
+
+  error(error: unknown): void {
+    if (this.recover === undefined) return this.subscriber.error(error);
+    try {
+      this.#continueWith(this.recover(error));
+    } catch (unrecovered) {
+      this.subscriber.error(unrecovered);
+    }
+  }
+
+  complete(): void {
+    if (!this.#continues) this.subscriber.complete();
+  }
+
+  #continueWith(next: Observable<B>): void {
+    this.#continues = true;
+    next.subscribe(this.subscriber);
+  }
 }

@@ -1,4 +1,4 @@
-import { Observable, concatMap } from 'rxjs';
+import { Observable, concatMap, type Observer, type Subscriber } from 'rxjs';
 import type { TransportResponse } from '../../transport/Transport.js';
 import { isRequestFailed, UntypedFuture } from '../../wire/futures.js';
 import type { Connection } from '../connection/Connection.js';
@@ -37,7 +37,8 @@ export function accept(
   const promise = readPromise(connection, path, answer);
   const { requestId } = promise;
   progress?.accepted(requestId);
-  connection.events.emit({ type: 'request-sent', requestType, requestId, target, seqId, bytes });
+  const { events } = connection;
+  if (events.observed) events.emit({ type: 'request-sent', requestType, requestId, target, seqId, bytes });
   const roundtripMs = connection.scheduler.now() - startedMs;
   return { requestType, target, seqId, bytes, startedMs, requestId, roundtripMs, promise };
 }
@@ -64,45 +65,67 @@ export function awaitResult<A>(
   finish?: (result: A, promise: UntypedFuture) => A,
 ): Observable<A> {
   const { connection } = session;
-  const { requestType, target, requestId, startedMs } = work;
   const result =
     poller === undefined
       ? retrieve(connection, session.responseBytes, work, format)
       : poller
-          .wait(requestId)
+          .wait(work.requestId)
           .pipe(concatMap((known) => retrieve(connection, session.responseBytes, work, format, known)));
   return new Observable((subscriber) => {
-    let settled = false;
-    subscriber.add(
-      result.subscribe({
-        next: (value) => {
-          settled = true;
-          poller?.markRetrieved(requestId);
-          connection.events.emit({
-            type: 'request-finished',
-            requestType,
-            requestId,
-            target,
-            elapsedMs: connection.scheduler.now() - startedMs,
-          });
-          try {
-            subscriber.next(finish === undefined ? value : finish(value, work.promise));
-          } catch (error) {
-            subscriber.error(error);
-          }
-        },
-        error: (error: unknown) => {
-          settled = true;
-          poller?.markRetrieved(requestId);
-          subscriber.error(error);
-        },
-        complete: () => subscriber.complete(),
-      }),
-    );
-    subscriber.add(() => {
-      if (settled) return;
-      const cancelled = requestType === 'Sample' && session.cancelSample(requestId);
-      connection.events.emit({ type: 'request-abandoned', requestType, requestId, target, cancelled });
-    });
+    const waiting = new Waiting(session, work, poller, finish, subscriber);
+    subscriber.add(result.subscribe(waiting));
+    subscriber.add(waiting);
   });
+}
+
+/** Passes the result on and tells of it; unsubscribed without one, it gives the work up. */
+class Waiting<A> implements Observer<A> {
+  #settled = false;
+
+  constructor(
+    readonly session: OpenSession,
+    readonly work: Accepted,
+    readonly poller: SessionPoller | undefined,
+    readonly finish: ((result: A, promise: UntypedFuture) => A) | undefined,
+    readonly subscriber: Subscriber<A>,
+  ) {}
+
+  next(value: A): void {
+    this.#settle();
+    this.#tellFinished();
+    try {
+      this.subscriber.next(this.finish === undefined ? value : this.finish(value, this.work.promise));
+    } catch (error) {
+      this.subscriber.error(error);
+    }
+  }
+
+  error(error: unknown): void {
+    this.#settle();
+    this.subscriber.error(error);
+  }
+
+  complete(): void {
+    this.subscriber.complete();
+  }
+
+  unsubscribe(): void {
+    if (this.#settled) return;
+    const { requestType, requestId, target } = this.work;
+    const cancelled = requestType === 'Sample' && this.session.cancelSample(requestId);
+    this.session.connection.events.emit({ type: 'request-abandoned', requestType, requestId, target, cancelled });
+  }
+
+  #settle(): void {
+    this.#settled = true;
+    this.poller?.markRetrieved(this.work.requestId);
+  }
+
+  #tellFinished(): void {
+    const { events, scheduler } = this.session.connection;
+    if (!events.observed) return;
+    const { requestType, requestId, target, startedMs } = this.work;
+    const elapsedMs = scheduler.now() - startedMs;
+    events.emit({ type: 'request-finished', requestType, requestId, target, elapsedMs });
+  }
 }

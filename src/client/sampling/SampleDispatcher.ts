@@ -67,12 +67,10 @@ export class SampleDispatcher {
     // Read after each permit is granted: a 429 may have come while waiting for it.
     const sendUnlessPaused = (): Observable<T> =>
       this.connection.scheduler.now() < this.#pausedUntilMs ? throwError(() => new Paused()) : send();
-    return this.#slots.hold(1, () =>
-      this.#bytes.hold(
-        () => (this.#careful ? bytes * CAREFUL_WEIGHT : bytes),
-        () => (this.#careful ? this.#carefulSlots.hold(1, sendUnlessPaused) : sendUnlessPaused()),
-      ),
-    );
+    const weight = (): number => (this.#careful ? bytes * CAREFUL_WEIGHT : bytes);
+    const sendCarefully = (): Observable<T> =>
+      this.#careful ? this.#carefulSlots.hold(1, sendUnlessPaused) : sendUnlessPaused();
+    return this.#slots.hold(1, () => this.#bytes.hold(weight, sendCarefully));
   }
 
   get #careful(): boolean {

@@ -30,7 +30,7 @@ import { SessionPoller } from '../results/SessionPoller.js';
 import type { OpenSession } from '../session/Session.js';
 import type { FutureProgress } from '../TinkerFuture.js';
 import { Progress } from './Progress.js';
-import { resubmitting, type SamplingRetryOptions } from './resubmitting.js';
+import { resubmitting, type SamplingRetryOptions, type Submission } from './resubmitting.js';
 import { refuseAbsent } from '../profile.js';
 import { attachSequenceIds, checkHonoured, featuresOf, ignoredOptions, padPromptLogprobs } from './sampleChecks.js';
 import { SampleRequests, type SampleBody, type SampleOptions } from './sampleRequest.js';
@@ -85,22 +85,17 @@ export class Samples {
     const body = this.#requests.body(options);
     const { profile } = this.#session.connection;
     if (profile !== undefined) for (const feature of featuresOf(options)) refuseAbsent(profile, feature);
-    const bytes = estimatePromptBytes(options.prompt);
+    const sample: Submission<SampleResponse> = new OneSample(this, body, options, progress);
     // Built once it has a slot, so that a sample cancelled while waiting takes no number.
-    const attempts = (): Observable<SampleResponse> =>
-      resubmitting(
-        this.#session.connection,
-        this.samplingSessionId,
-        this.#retry,
-        (accepting) => this.#submit(body, bytes, accepting),
-        (response) => this.#finished(response, options),
-        progress,
-      );
-    const watched = (): Observable<SampleResponse> => this.#progress?.watch(attempts()) ?? attempts();
-    return this.#concurrency?.hold(1, watched) ?? watched();
+    const attempts = (): Observable<SampleResponse> => {
+      const work = resubmitting(this.#session.connection, this.samplingSessionId, this.#retry, sample);
+      return this.#progress?.watch(work) ?? work;
+    };
+    return this.#concurrency?.hold(1, attempts) ?? attempts();
   }
 
-  #finished(response: SampleResponse, options: SampleOptions): SampleResponse {
+  /** Tells of the response, completes it, and checks that the service honoured the options. */
+  finished(response: SampleResponse, options: SampleOptions): SampleResponse {
     this.#progress?.made();
     this.#tellTokens(response, options);
     for (const option of ignoredOptions(response, options)) {
@@ -113,14 +108,18 @@ export class Samples {
     const { events } = this.#session.connection;
     if (!events.observed) return;
     events.emit({
-      ...{ type: 'tokens-used', requestType: 'Sample', target: this.samplingSessionId },
-      ...{ prompt: countTokens(prompt), cached: promptCacheHitTokens, trained: 0 },
+      type: 'tokens-used',
+      requestType: 'Sample',
+      target: this.samplingSessionId,
+      prompt: countTokens(prompt),
+      cached: promptCacheHitTokens,
       sampled: sequences.reduce((sum, { tokens }) => sum + tokens.length, 0),
+      trained: 0,
     });
   }
 
   /** One submission and its result. A submission refused for its pace goes out again under the same number. */
-  #submit(body: SampleBody, bytes: number, progress: FutureProgress): Observable<SampleResponse> {
+  submit(body: SampleBody, bytes: number, progress: FutureProgress): Observable<SampleResponse> {
     const clone = this.#clone;
     return clone === undefined
       ? this.#joined.pipe(concatMap((joined) => this.#submitAs(joined, body, bytes, progress)))
@@ -166,5 +165,31 @@ export class Samples {
   #pollerOf(clone: number): SessionPoller | undefined {
     if (!this.#session.connection.config.sampleUseRetrieveFutures) return undefined;
     return (this.#poller ??= new SessionPoller(this.#session.connection, this.samplingSessionId, clone));
+  }
+}
+
+/** One sample of a client: an object instead of closures, since thousands may be in flight. */
+class OneSample implements Submission<SampleResponse> {
+  readonly #bytes: number;
+
+  constructor(
+    readonly samples: Samples,
+    readonly body: SampleBody,
+    readonly options: SampleOptions,
+    readonly progress: FutureProgress,
+  ) {
+    this.#bytes = estimatePromptBytes(options.prompt);
+  }
+
+  submit(accepting: FutureProgress): Observable<SampleResponse> {
+    return this.samples.submit(this.body, this.#bytes, accepting);
+  }
+
+  finish(response: SampleResponse): SampleResponse {
+    return this.samples.finished(response, this.options);
+  }
+
+  accepted(requestId: string): void {
+    this.progress.accepted(requestId);
   }
 }

@@ -20,39 +20,32 @@ export interface SamplingRetryOptions {
   readonly enabled?: boolean;
 }
 
+/** One sample: what submits it, each time as a new request, and what makes its result of the response. */
+export interface Submission<A> extends FutureProgress {
+  submit(accepting: FutureProgress): Observable<A>;
+  finish(response: A): A;
+}
+
 /**
  * A sample and, after a passing failure or a promise that the service lost, the same sample as a new request, for as
- * long as it takes: 500 ms later, then twice as long each time up to ten seconds. `finish` makes the result of the
- * response. Other failures pass through.
+ * long as it takes: 500 ms later, then twice as long each time up to ten seconds. Other failures pass through.
  */
 export function resubmitting<A>(
   connection: Connection,
   target: string,
   options: SamplingRetryOptions = {},
-  submit: (progress: FutureProgress) => Observable<A>,
-  finish: (response: A) => A,
-  progress: FutureProgress,
+  sample: Submission<A>,
 ): Observable<A> {
+  const finish = (response: A): A => sample.finish(response);
   const { enabled = true } = options;
-  if (!enabled || connection.config.sampleNoRetries) return onAnswer(submit(progress), finish);
-  // A lost promise can be replaced by a new request; a session that is gone cannot.
-  let phase: Phase = 'send';
-  const accepting: FutureProgress = {
-    accepted: (requestId) => {
-      phase = 'poll';
-      progress.accepted(requestId);
-    },
-  };
-  const attempt = (): Observable<A> => {
-    phase = 'send';
-    return submit(accepting);
-  };
+  if (!enabled || connection.config.sampleNoRetries) return onAnswer(sample.submit(sample), finish);
+  const attempts = new Attempts(sample);
   // Nearly every sample succeeds at the first try: the operators for a second one are built when needed.
-  return onAnswer(attempt(), finish, (failure) =>
-    failedOnce(failure, attempt).pipe(
+  return onAnswer(attempts.next(), finish, (failure) =>
+    failedOnce(failure, () => attempts.next()).pipe(
       retry({
         delay: (error: TinkerError, count) => {
-          const meaning = meaningOf(error, phase);
+          const meaning = meaningOf(error, attempts.phase);
           // These have a limit of their own, which is reached.
           if (meaning === 'fatal' || meaning === 'doubtful' || meaning === 'billing' || meaning === 'proxy')
             return throwError(() => error);
@@ -64,6 +57,24 @@ export function resubmitting<A>(
       map(finish),
     ),
   );
+}
+
+/** The attempts at one sample, and how far the last one came. */
+class Attempts<A> implements FutureProgress {
+  /** A lost promise can be replaced by a new request; a session that is gone cannot. */
+  phase: Phase = 'send';
+
+  constructor(readonly sample: Submission<A>) {}
+
+  next(): Observable<A> {
+    this.phase = 'send';
+    return this.sample.submit(this);
+  }
+
+  accepted(requestId: string): void {
+    this.phase = 'poll';
+    this.sample.accepted(requestId);
+  }
 }
 
 function waitMs(

@@ -179,8 +179,12 @@ export class ModelTurns {
     const { events } = this.#session.connection;
     if (!events.observed) return;
     events.emit({
-      ...{ type: 'tokens-used', requestType: forwardOnly ? 'Forward' : 'ForwardBackward', target: this.modelId },
-      ...{ prompt: 0, cached: 0, sampled: 0 },
+      type: 'tokens-used',
+      requestType: forwardOnly ? 'Forward' : 'ForwardBackward',
+      target: this.modelId,
+      prompt: 0,
+      cached: 0,
+      sampled: 0,
       trained: data.reduce((sum, { modelInput }) => sum + countTokens(modelInput), 0),
     });
   }
