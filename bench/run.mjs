@@ -21,7 +21,7 @@ const benches = {
   ],
   forwardBackward: measureForwardBackward,
   sampling: async () => [
-    row('samples in slices, warm: rate', 'of raw undici', [(await benchSampling()).ratio], { atLeast: 0.7 }),
+    row('samples in slices, warm: rate', 'of raw undici', [(await benchSampling()).ratio], { atLeast: 0.85 }),
   ],
   samplesAtOnce: measureSamplesAtOnce,
   coldStart: measureColdStart,

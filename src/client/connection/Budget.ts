@@ -34,7 +34,7 @@ export class Budget {
   /** Runs the work while it holds `weight` of the budget; the weight is read when it is admitted. */
   hold<T>(weight: number | (() => number), work: () => Observable<T>): Observable<T> {
     return new Observable((subscriber) => {
-      const holder = new Holder(weight, work, subscriber as Subscriber<unknown>, this);
+      const holder = new Holder(weight, work, subscriber, this);
       subscriber.add(holder);
       this.#line.push(holder);
       this.#waiting++;
