@@ -51,6 +51,8 @@ export interface Call {
   readonly headers?: Readonly<Record<string, string>>;
   /** Default: the connection's. */
   readonly timeoutMs?: number;
+  /** A status that is an answer like a success, not a failure. */
+  readonly alsoAnswer?: number;
 }
 
 export interface ConnectionOptions {
@@ -345,7 +347,8 @@ class Answer implements Observer<TransportResponse> {
     this.#answered = true;
     this.#late?.unsubscribe();
     if (response.headers['x-deprecation-note'] !== undefined) this.connection.noteDeprecation(response, this.call);
-    if (response.status >= 200 && response.status < 300) this.subscriber.next(response);
+    const { status } = response;
+    if ((status >= 200 && status < 300) || status === this.call.alsoAnswer) this.subscriber.next(response);
     else this.subscriber.error(this.connection.refusal(response, this.call));
   }
 

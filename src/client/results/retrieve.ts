@@ -1,5 +1,5 @@
 import { isLeft } from 'fp-ts/lib/Either.js';
-import { catchError, retry, throwError, timer, type Observable } from 'rxjs';
+import { catchError, concatMap, retry, throwError, timer, type Observable } from 'rxjs';
 import type { TransportResponse } from '../../transport/Transport.js';
 import { CompleteMetadata, isRequestFailed } from '../../wire/futures.js';
 import { describeErrors } from '../../wire/record.js';
@@ -20,13 +20,8 @@ export const MOST_BAD_REQUESTS = 3;
 const SERVER_ERRORS_AT_ONCE = 2;
 /** A server that answers "not yet" without holding the poll must not be asked in a tight loop. */
 export const SHORTEST_POLL_MS = 100;
-
-/** Not a failure: ask again after the delay. */
-class NotYet extends Error {
-  constructor(readonly delayMs: number) {
-    super('not yet');
-  }
-}
+/** What the service answers when a poll has waited long enough. Thousands may wait, so this is no error with a stack. */
+const NOT_YET = 408;
 
 /** Not a failure: the result is ready and this large. */
 class Announced extends Error {
@@ -106,10 +101,11 @@ class Poll<A> {
         json: { request_id: this.work.requestId, allow_metadata_only: allowMetadataOnly },
         headers,
         timeoutMs: this.connection.pollTimeoutMs,
+        alsoAnswer: NOT_YET,
       },
       this.connection.uuid(),
     );
-    return onAnswer(answer, (response) => this.read(response, allowMetadataOnly), recover);
+    return onAnswer(answer, (response) => this.#read(response, allowMetadataOnly, recover), recover);
   }
 
   #askAgain(allowMetadataOnly: boolean, failure: unknown): Observable<A> {
@@ -117,7 +113,7 @@ class Poll<A> {
       retry({
         delay: (error: unknown) => {
           if (error instanceof Announced) return throwError(() => error);
-          const delayMs = error instanceof NotYet ? error.delayMs : this.#delayAfter(error);
+          const delayMs = this.#delayAfter(error);
           return delayMs === undefined
             ? throwError(() => this.#named(error))
             : timer(delayMs, this.connection.scheduler);
@@ -137,12 +133,17 @@ class Poll<A> {
     return headers;
   }
 
-  /** The result in a successful answer. @throws NotYet, Announced, or the failure that the answer tells of. */
-  read(response: TransportResponse, allowMetadataOnly: boolean): A {
+  /** The result in an answer, or the next poll. @throws Announced, or the failure that the answer tells of. */
+  #read(
+    response: TransportResponse,
+    allowMetadataOnly: boolean,
+    recover?: (error: unknown) => Observable<A>,
+  ): A | Observable<A> {
     this.#backoffs = this.#serverErrors = this.#badRequests = 0;
     const { requestId } = this.work;
     const { protobuf, json } = this.format;
-    if (protobuf !== undefined && /x-protobuf/.test(response.headers['content-type'] ?? '')) {
+    const isProtobuf = /x-protobuf/.test(response.headers['content-type'] ?? '');
+    if (protobuf !== undefined && isProtobuf && response.status !== NOT_YET) {
       try {
         return protobuf(response.body);
       } catch (error) {
@@ -153,7 +154,10 @@ class Poll<A> {
       }
     }
     const body = parseBody(response);
-    if (isTryAgain(body)) throw this.#notYet(body);
+    if (response.status === NOT_YET || isTryAgain(body)) {
+      const later = timer(this.#notYet(body), this.connection.scheduler);
+      return later.pipe(concatMap(() => this.#ask(allowMetadataOnly, recover)));
+    }
     const metadata = CompleteMetadata.decode(body);
     if (!isLeft(metadata)) {
       if (allowMetadataOnly) throw new Announced(metadata.right.responsePayloadSize);
@@ -178,11 +182,6 @@ class Poll<A> {
     if (error instanceof APIStatusError && error.status !== 429) this.#backoffs = 0;
     switch (meaning) {
       case 'again': {
-        const { status, body } = error as APIStatusError;
-        if (status === 408) {
-          this.#serverErrors = this.#badRequests = 0;
-          return this.#notYet(body).delayMs;
-        }
         const failures = this.#serverErrors++;
         return this.#retrying(
           error as APIStatusError,
@@ -216,11 +215,11 @@ class Poll<A> {
     return delayMs;
   }
 
-  /** Reports the queue's state, when it is new or a minute old, and asks again. */
-  #notYet(body: unknown): NotYet {
+  /** Reports the queue's state, when it is new or a minute old. Returns how long to wait until the next poll. */
+  #notYet(body: unknown): number {
     const nowMs = this.connection.scheduler.now();
     this.#queue.read(body, this.work, this.work.requestId, this.#startedMs);
-    return new NotYet(Math.max(0, SHORTEST_POLL_MS - (nowMs - this.#askedMs)));
+    return Math.max(0, SHORTEST_POLL_MS - (nowMs - this.#askedMs));
   }
 
   /** Some servers answer failed work with a 400 and its reason; either way the error names the request. */
