@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { deadLinks, pagesIn } from './dead-links.mjs';
+import { runGuides, typeCheckGuides } from './package-guides.mjs';
 import { execute, root, runSteps } from './steps.mjs';
 
 /** The most that may be packed. Who needs more says why, here and in CONTRIBUTING.md. */
@@ -359,14 +360,12 @@ export function packageSteps() {
       },
     },
     {
-      name: "package: the README's first program runs once it is installed",
-      run: async () => {
-        const [, program] = /```ts\n([^]*?)```/.exec(readFileSync(join(installed(), 'README.md'), 'utf8'));
-        writeFileSync(join(project, 'first.mjs'), program);
-        const told = await execute(process.execPath, ['first.mjs'], { cwd: project });
-        if (!/^step 1: [\d.]+ [^]*\nstep 40: 0\.0\d+ /.test(told)) throw new Error(`it prints\n${told}`);
-        return told.trim().split('\n').at(-1);
-      },
+      name: 'package: every block of TypeScript in its pages compiles once it is installed',
+      run: () => typeCheckGuides(project, installed()),
+    },
+    {
+      name: 'package: every program of its pages runs once it is installed, and prints what is shown',
+      run: () => runGuides(project, installed()),
     },
     {
       name: 'package: npx tinker-rx version',

@@ -8,20 +8,37 @@ export function pagesIn(folder) {
     .sort();
 }
 
-/** Links and images of the pages below a folder that lead to files that are not there; `has` says which are. */
+/** Links and images of the pages below a folder that lead to no file or to no heading; `has` says which files there are. */
 export function deadLinks(folder, pages = pagesIn(folder), has = (path) => existsSync(join(folder, path))) {
+  const read = (page) => readFileSync(join(folder, page), 'utf8');
   return pages.flatMap((page) =>
-    linksIn(readFileSync(join(folder, page), 'utf8'))
-      .map((target) => normalize(join(dirname(page), decodeURIComponent(target))))
-      .filter((path) => path.startsWith('..') || !has(path))
-      .map((path) => `${page}: ${path} is not there`),
+    linksIn(read(page)).flatMap((link) => {
+      const [target, anchor] = link.split('#');
+      const path = target === '' ? page : normalize(join(dirname(page), decodeURIComponent(target)));
+      if (path.startsWith('..') || !has(path)) return [`${page}: ${path} does not exist`];
+      const isDead = anchor !== undefined && path.endsWith('.md') && !anchorsOf(read(path)).has(anchor);
+      return isDead ? [`${page}: ${path} has no heading #${anchor}`] : [];
+    }),
   );
 }
 
-/** The files that a page links to, without what is code in it. */
-function linksIn(text) {
-  const prose = text.replace(/^```[^]*?^```/gm, '').replace(/`[^`\n]*`/g, '');
-  return [...prose.matchAll(/\]\(([^)\s#]+)(?:#[^)\s]*)?\)/g)]
-    .map(([, target]) => target)
-    .filter((target) => !/^[a-z]+:/.test(target));
+/** What a page links to in the same folder, as Markdown or HTML, without what is code in it. */
+function linksIn(page) {
+  const prose = withoutBlocks(page).replace(/`[^`\n]*`/g, '');
+  const links = [...prose.matchAll(/\]\(([^)\s]+)\)|\b(?:src|srcset|href)="([^"\s]+)/g)];
+  return links.map(([, inMarkdown, inHtml]) => inMarkdown ?? inHtml).filter((target) => !/^[a-z]+:/.test(target));
 }
+
+/** The anchors of a page, as GitHub makes them of headings. */
+function anchorsOf(page) {
+  return new Set(
+    Array.from(withoutBlocks(page).matchAll(/^#+ (.+)$/gm), ([, heading]) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
+
+const withoutBlocks = (page) => page.replace(/^```[^]*?^```/gm, '');

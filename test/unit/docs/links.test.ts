@@ -1,42 +1,45 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { PAGES, root } from './snippets.js';
 
-/** The anchors a page has, as GitHub makes them of headings. */
-function anchorsOf(page: string): Set<string> {
-  const headings = withoutCode(page).matchAll(/^#+ (.+)$/gm);
-  return new Set(
-    Array.from(headings, ([, text]) =>
-      text!
-        .toLowerCase()
-        .replace(/[^\p{L}\p{N} _-]/gu, '')
-        .replaceAll(' ', '-'),
-    ),
-  );
+interface Script {
+  readonly deadLinks: (folder: string, pages?: readonly string[]) => string[];
 }
-
-const withoutCode = (page: string): string =>
-  page.replace(/^```[\s\S]*?^```/gm, '').replace(/`[^`\n]*`/g, (code) => code.slice(1, -1).replace(/[[\]]/g, ''));
-
-const read = (page: string): string => readFileSync(join(root, page), 'utf8');
+const { deadLinks } = (await import(new URL('../../../scripts/dead-links.mjs', import.meta.url).href)) as Script;
 
 describe('links', () => {
   it.each(PAGES)('of %s lead somewhere', (page) => {
-    const broken: string[] = [];
-    for (const [, target] of withoutCode(read(page)).matchAll(/\]\(([^)\s]+)\)/g)) {
-      if (/^[a-z]+:/.test(target!)) continue;
-      const [path = '', anchor] = target!.split('#');
-      const file = path === '' ? page : join(dirname(page), path);
-      if (!existsSync(join(root, file))) broken.push(target!);
-      else if (anchor !== undefined && statSync(join(root, file)).isFile() && !anchorsOf(read(file)).has(anchor))
-        broken.push(target!);
+    expect(deadLinks(root, [page])).toStrictEqual([]);
+  });
+
+  it('that are dead are found: files, headings, images', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tinker-rx-links-'));
+    try {
+      writeFileSync(join(folder, 'there.md'), '# One heading\n```\n# not a heading\n```\n');
+      const links = [
+        'there.md',
+        'there.md#one-heading',
+        '#here',
+        'https://example.com',
+        'no.md',
+        'there.md#not-a-heading',
+      ];
+      const page = ['# Here', ...links.map((link) => `[a](${link})`), '`[a](code.md)`', '<img src="no.png">'];
+      writeFileSync(join(folder, 'page.md'), page.join('\n'));
+      expect(deadLinks(folder)).toStrictEqual([
+        'page.md: no.md does not exist',
+        'page.md: there.md has no heading #not-a-heading',
+        'page.md: no.png does not exist',
+      ]);
+    } finally {
+      rmSync(folder, { recursive: true });
     }
-    expect(broken).toStrictEqual([]);
   });
 
   it('docs/README.md names every page of the folder', () => {
-    const index = read('docs/README.md');
+    const index = readFileSync(join(root, 'docs/README.md'), 'utf8');
     const missing = PAGES.filter((page) => page.startsWith('docs/') && page !== 'docs/README.md').filter(
       (page) => !index.includes(`](${page.slice('docs/'.length)})`),
     );
