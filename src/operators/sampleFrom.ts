@@ -113,13 +113,12 @@ export function sampleFrom<P, S extends Sampleable>(
   return (source) =>
     defer(() => {
       let newest: S | undefined = isObservable(sampler) ? undefined : sampler;
-      const sample = ({ item, options }: Ask<P>): Observable<Sampled<P, S>> =>
-        defer(() => {
-          const from = newest!;
-          return cancelling(from.sample(options())).pipe(map((response) => ({ item, sampler: from, response })));
-        });
+      const sample = ({ item, options }: Ask<P>): Observable<Sampled<P, S>> => {
+        const from = newest!;
+        return cancelling(from.sample(options()), (response) => ({ item, sampler: from, response }));
+      };
       const settled = (ask: Ask<P>) =>
-        sample(ask).pipe(
+        defer(() => sample(ask)).pipe(
           settle(),
           map(mapLeft((error): SampleFailure<P> => ({ item: ask.item, error: asTinkerError(error) }))),
         );
