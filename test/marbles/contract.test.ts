@@ -1,10 +1,7 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import * as operators from '../../src/operators/index.js';
 import * as rl from '../../src/rl/index.js';
-
-/** What `tinker-rx/operators` has beside operators. */
-const OTHERS = ['backpressure$', 'Gate', 'currentGate', 'withGate', 'constant', 'cosine', 'linear', 'numberBatches'];
+import { findOperators, OPERATORS } from './findOperators.js';
 
 /** What `tinker-rx/rl` has beside operators: agents, rewards for groups, the policy, and where to continue. */
 const RL_OTHERS = [
@@ -24,29 +21,16 @@ const WITHOUT: Readonly<Record<string, string>> = {
 const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8');
 const here = (name: string) => new URL(`./${name}.test.ts`, import.meta.url);
 
-/** The exported functions of a file that give an operator, by their return types. */
-const operatorsIn = (text: string) =>
-  text
-    .split(/^export function /m)
-    .slice(1)
-    .flatMap((part) => {
-      const [, name, type] = /^(\w+)[^]*?\): ([^]*?) \{\n/.exec(part) ?? [];
-      return /^(MonoTypeOperatorFunction|OperatorFunction|MarkOperator)</.test(type ?? '') ? [name!] : [];
-    });
-
 describe('the contract of operators', () => {
   it('is kept by every operator, in its own tests', () => {
-    const without = [...Object.keys(operators), ...Object.keys(rl)]
-      .filter((name) => ![...OTHERS, ...RL_OTHERS].includes(name))
-      .filter((name) => !existsSync(here(name)) || !readFileSync(here(name), 'utf8').includes('  keepsContract({'));
+    const without = [...OPERATORS, ...Object.keys(rl).filter((name) => !RL_OTHERS.includes(name))].filter(
+      (name) => !existsSync(here(name)) || !readFileSync(here(name), 'utf8').includes('  keepsContract({'),
+    );
     expect(without).toStrictEqual([]);
   });
 
   it('is kept by every function of the package that gives an operator, or it is said why not', () => {
-    const source = new URL('../../src/', import.meta.url);
-    const found = readdirSync(source, { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.ts') && !/[/\\]internal[/\\]/.test(file))
-      .flatMap((file) => operatorsIn(readFileSync(new URL(file.replaceAll('\\', '/'), source), 'utf8')));
+    const found = findOperators();
     // That the search finds any: these are written in each of the ways there are.
     expect(found).toEqual(expect.arrayContaining(['batch', 'checkpointEvery', 'keepGate', 'reduceMetrics', 'toJsonl']));
     const elsewhere = `${read('./contractElsewhere.test.ts')}${read('../unit/sinks.progressBar.test.ts')}`;

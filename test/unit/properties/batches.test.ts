@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { asapScheduler, defer, from, lastValueFrom, map, scheduled, toArray } from 'rxjs';
 import { expect, it } from 'vitest';
-import { batch, batchByWeight, concatMapAhead, mergeMapWeighted, shuffle } from '../../src/operators/index.js';
-import { retryAfterMs } from '../../src/transport/retryAfter.js';
-import { parseTinkerPath } from '../../src/wire/tinkerPath.js';
-import { ValidationError } from '../../src/wire/tinkerError.js';
+import { batch, batchByWeight, concatMapAhead, mergeMapWeighted, shuffle } from '../../../src/operators/index.js';
+import { retryAfterMs } from '../../../src/transport/retryAfter.js';
+import { parseTinkerPath } from '../../../src/wire/tinkerPath.js';
+import { ValidationError } from '../../../src/wire/tinkerError.js';
 
 const rows = fc
   .array(fc.integer({ min: 1, max: 9 }), { maxLength: 40 })

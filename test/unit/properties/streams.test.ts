@@ -3,9 +3,7 @@ import fc from 'fast-check';
 import { isLeft, isRight } from 'fp-ts/lib/Either.js';
 import {
   concat,
-  concatMap,
   defer,
-  delay,
   finalize,
   from,
   map,
@@ -16,10 +14,10 @@ import {
   tap,
   throwError,
   timer,
-  VirtualTimeScheduler,
+  type VirtualTimeScheduler,
 } from 'rxjs';
 import { expect, it } from 'vitest';
-import { ModelInput, type SampleOptions, type SampleResponse } from '../../src/index.js';
+import { ModelInput, type SampleOptions, type SampleResponse } from '../../../src/index.js';
 import {
   interleave,
   repeatEpochs,
@@ -30,43 +28,9 @@ import {
   takeUntilIdle,
   train,
   type Trainable,
-} from '../../src/operators/index.js';
-import { datum } from '../../src/testing/fakeTrainer.js';
-
-const RUNS = { numRuns: 60 };
-const gaps = fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 24 });
-const few = fc.integer({ min: 1, max: 5 });
-
-/** 0, 1, 2 … after these gaps. `running` counts its subscriptions. */
-function spaced(gapsMs: readonly number[], clock: VirtualTimeScheduler, running = { now: 0 }): Observable<number> {
-  return defer(() => {
-    running.now++;
-    return from(gapsMs).pipe(
-      concatMap((gapMs, id) => (gapMs === 0 ? of(id) : of(id).pipe(delay(gapMs, clock)))),
-      finalize(() => running.now--),
-    );
-  });
-}
-
-interface Seen<T> {
-  readonly values: T[];
-  end?: 'complete' | { readonly error: unknown };
-}
-
-/** Everything that a stream does until nothing is left to do. */
-function run<T>(stream: Observable<T>, clock: VirtualTimeScheduler): Seen<T> {
-  const seen: Seen<T> = { values: [] };
-  stream.subscribe({
-    next: (value) => void seen.values.push(value),
-    error: (error: unknown) => void (seen.end = { error }),
-    complete: () => void (seen.end = 'complete'),
-  });
-  clock.flush();
-  return seen;
-}
-
-const clockOf = (): VirtualTimeScheduler => new VirtualTimeScheduler(undefined, Infinity);
-const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+} from '../../../src/operators/index.js';
+import { datum } from '../../../src/testing/fakeTrainer.js';
+import { clockOf, few, gaps, run, RUNS, spaced, upTo } from './virtual.js';
 
 it('interleave takes every row of every dataset once and in its order, at any pace; nothing runs after it', () =>
   fc.assert(
