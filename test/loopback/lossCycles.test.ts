@@ -26,7 +26,8 @@ const cycles = (steps: readonly Step[]) => {
   return counted.reduce((sum, count) => sum + count, 0) / counted.length;
 };
 
-describe.each([
+// All at once: models take part in the same cycles.
+describe.concurrent.each([
   ['on the service', true],
   ['here', false],
 ])('losses that run %s, on a lock-step clock', (_, customLossServerSide) => {

@@ -40,7 +40,7 @@ function cyclesPerStep(steps: readonly RlStep[]): number {
   return counted.reduce((sum, count) => sum + count, 0) / counted.length;
 }
 
-describe('reinforcement learning on the embedded service with a lock-step clock', () => {
+describe.concurrent('reinforcement learning on the embedded service with a lock-step clock', () => {
   let local: LocalTinker;
   let service: ServiceClient;
 

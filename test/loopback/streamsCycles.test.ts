@@ -25,7 +25,8 @@ const cycles = (steps: readonly Step[]) => {
   return counted.reduce((sum, count) => sum + count, 0) / counted.length;
 };
 
-describe('train on the embedded service with a lock-step clock', () => {
+// All at once: models take part in the same cycles.
+describe.concurrent('train on the embedded service with a lock-step clock', () => {
   let local: LocalTinker;
   let service: ServiceClient;
   const trainer = () => service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 4, seed: 1 });
@@ -62,11 +63,13 @@ describe('train on the embedded service with a lock-step clock', () => {
         Array.from({ length: STEPS / 5 }, (_, count) => `step-${String((count + 1) * 5).padStart(6, '0')}`),
       );
       // A step's loss is that of the weights before it: the state after 5 steps has the loss of the step with index 5.
-      for (const { steps: count, statePath } of checkpoints.slice(0, -1)) {
+      const sums = checkpoints.slice(0, -1).map(async ({ statePath }) => {
         const resumed = await service.createTrainingClientFromStateWithOptimizer(statePath!);
-        const { metrics } = await resumed.forward(data, 'cross_entropy');
-        expect(metrics['loss:sum']).toBe(steps[count]!.lossSum);
-      }
+        return (await resumed.forward(data, 'cross_entropy')).metrics['loss:sum'];
+      });
+      expect(await Promise.all(sums)).toStrictEqual(
+        checkpoints.slice(0, -1).map(({ steps: count }) => steps[count]!.lossSum),
+      );
     },
   );
 
