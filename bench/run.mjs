@@ -9,6 +9,7 @@ import { measureForwardBackward } from './forwardBackward.mjs';
 import { measureGrowth } from './growth.mjs';
 import { measureImporting } from './importing.mjs';
 import { benchSampling } from './sampling.mjs';
+import { benchServing } from './serving.mjs';
 import { measureSamplesAtOnce } from './samplesAtOnce.mjs';
 import { printed, row } from './support/spread.mjs';
 import { measureWaiting } from './waiting.mjs';
@@ -26,6 +27,9 @@ const benches = {
   samplesAtOnce: measureSamplesAtOnce,
   coldStart: measureColdStart,
   waiting: measureWaiting,
+  serving: async () => [
+    row('the gateway: rate', 'of the sampler alone', [(await benchServing()).ratio], { atLeast: 0.8 }),
+  ],
   growth: measureGrowth,
 };
 

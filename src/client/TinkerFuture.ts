@@ -75,6 +75,7 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
    * server if supported; training work that was sent still runs and is billed. After the result this does nothing.
    */
   cancel(): void {
+    if (this.#of === undefined && this.#work.closed) return;
     this.abandon(new CancelledError('the caller cancelled this request', { requestId: this.#outcome.requestId }));
   }
 

@@ -23,6 +23,8 @@ class Waiting<T> implements Observer<T>, Unsubscribable {
   ) {}
 
   next(result: T): void {
+    // Who takes one result unsubscribes now, before the call completes.
+    this.#settled = true;
     if (this.project === undefined) return this.subscriber.next(result);
     let made: unknown;
     try {

@@ -128,20 +128,34 @@ function pathOf(url: string | undefined): string {
 }
 
 async function readJson(request: IncomingMessage, limitBytes: number): Promise<unknown> {
-  const tooLarge = () => new GatewayError(413, `the body is larger than ${limitBytes} bytes`);
-  if (Number(request.headers['content-length'] ?? 0) > limitBytes) throw tooLarge();
-  const parts: Buffer[] = [];
-  let size = 0;
-  for await (const part of request as AsyncIterable<Buffer>) {
-    size += part.length;
-    if (size > limitBytes) throw tooLarge();
-    parts.push(part);
-  }
+  const body = await readBody(request, limitBytes);
   try {
-    return JSON.parse(Buffer.concat(parts, size).toString('utf8')) as unknown;
+    return JSON.parse(body.toString('utf8')) as unknown;
   } catch {
     throw new GatewayError(400, 'the body is not JSON');
   }
+}
+
+/** By events: reading a small body through an async iterator takes as long as answering it. */
+function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const parts: Buffer[] = [];
+    let size = 0;
+    const tooLarge = () => {
+      request.pause().removeAllListeners('data');
+      reject(new GatewayError(413, `the body is larger than ${limitBytes} bytes`));
+    };
+    if (Number(request.headers['content-length'] ?? 0) > limitBytes) return tooLarge();
+    request.on('data', (part: Buffer) => {
+      size += part.length;
+      if (size > limitBytes) return tooLarge();
+      parts.push(part);
+    });
+    request.once('end', () => resolve(Buffer.concat(parts, size)));
+    request.once('error', reject);
+    // A caller that hangs up in the middle of its body: there is nobody to answer.
+    request.once('close', () => reject(new GatewayError(400, 'the body is not complete')));
+  });
 }
 
 /** How OpenAI's API writes an error. */

@@ -1,0 +1,120 @@
+import { Subject } from 'rxjs';
+import type { ResponseDelta } from '../../chat/renderers/Renderer.js';
+import type { ModelInput } from '../../wire/modelInput.js';
+import type { SampledSequence, TopkLogprobs } from '../../wire/sampling.js';
+import type { ChatDelta, ChatModel, ChatReply, ChatRequest } from './ChatRequest.js';
+import { StopText } from './StopText.js';
+
+/** A part of what was sampled for one reply. */
+export interface Part {
+  readonly tokens: Int32Array;
+  readonly logprobs?: Float32Array | undefined;
+  readonly topkLogprobs?: TopkLogprobs | undefined;
+  readonly stopReason: SampledSequence['stopReason'] | undefined;
+  readonly promptTokens: number;
+  readonly promptCacheHitTokens: number;
+}
+
+/** Reads one reply: what the renderer finds in it goes in, what the caller is told comes out. */
+export class ReplyReader {
+  /** Emits when the caller's own stop string has come: nothing further needs to be sampled. */
+  readonly enough = new Subject<void>();
+  readonly #model: ChatModel;
+  readonly #prompt: ModelInput;
+  readonly #stop: StopText;
+  readonly #parts: Part[] = [];
+  readonly #calls: ChatReply['toolCalls'][number][] = [];
+  #text = '';
+  #thinking = '';
+
+  constructor(model: ChatModel, { stop }: ChatRequest, prompt: ModelInput) {
+    this.#model = model;
+    this.#prompt = prompt;
+    this.#stop = new StopText(stop);
+  }
+
+  /** Keeps a part for the reply at the end. */
+  add(part: Part): void {
+    this.#parts.push(part);
+  }
+
+  read(delta: ResponseDelta): ChatDelta[] {
+    if (this.#stop.stop !== undefined) return [];
+    switch (delta.type) {
+      case 'text': {
+        const certain = this.#stop.push(delta.text);
+        if (this.#stop.stop !== undefined) this.enough.next();
+        return this.#say(certain);
+      }
+      case 'thinking':
+        this.#thinking += delta.thinking;
+        return [delta];
+      case 'tool-call': {
+        const call = { ...delta.call, id: delta.call.id ?? this.#model.newId() };
+        this.#calls.push(call);
+        return [...this.rest(), { type: 'tool-call', call }];
+      }
+      case 'unparsed-tool-call':
+        // Nothing that was sampled is kept from the caller: it may know what to make of it.
+        return this.#say(this.#stop.push(delta.call.rawText));
+      default:
+        return [];
+    }
+  }
+
+  /** The text that was held back because it could have begun a stop string. */
+  rest(): ChatDelta[] {
+    return this.#say(this.#stop.finish());
+  }
+
+  /** The whole reply, after everything was read. */
+  reply(): ChatReply {
+    const parts = this.#parts;
+    const first = parts[0]!;
+    const stopReason = parts.at(-1)!.stopReason ?? 'length';
+    const stopText = this.#stop.stop;
+    const stopped = stopText !== undefined || stopReason === 'stop';
+    return {
+      text: this.#text,
+      thinking: this.#thinking,
+      toolCalls: this.#calls,
+      finish: !stopped ? 'length' : this.#calls.length > 0 ? 'tool_calls' : 'stop',
+      stopText,
+      stopReason,
+      tokens: joinInts(parts.map(({ tokens }) => tokens)),
+      logprobs: joinFloats(parts.map(({ logprobs }) => logprobs)),
+      topkLogprobs: joinTopk(parts.map(({ topkLogprobs }) => topkLogprobs)),
+      prompt: this.#prompt,
+      promptTokens: first.promptTokens,
+      cachedTokens: first.promptCacheHitTokens,
+    };
+  }
+
+  #say(more: string): ChatDelta[] {
+    this.#text += more;
+    return more === '' ? [] : [{ type: 'text', text: more }];
+  }
+}
+
+function joinInts(parts: readonly Int32Array[]): Int32Array {
+  if (parts.length === 1) return parts[0]!;
+  return Int32Array.from(parts.flatMap((part) => [...part]));
+}
+
+function joinFloats(parts: readonly (Float32Array | undefined)[]): Float32Array | undefined {
+  if (parts.length === 1) return parts[0];
+  const known = parts.filter((part) => part !== undefined);
+  return known.length < parts.length ? undefined : Float32Array.from(known.flatMap((part) => [...part]));
+}
+
+function joinTopk(parts: readonly (TopkLogprobs | undefined)[]): TopkLogprobs | undefined {
+  if (parts.length === 1) return parts[0];
+  const known = parts.filter((part) => part !== undefined);
+  if (known.length < parts.length) return undefined;
+  return {
+    k: known[0]!.k,
+    length: known.reduce((sum, { length }) => sum + length, 0),
+    tokenIds: joinInts(known.map(({ tokenIds }) => tokenIds)),
+    logprobs: joinFloats(known.map(({ logprobs }) => logprobs))!,
+  };
+}
