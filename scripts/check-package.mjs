@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { deadLinks, pagesIn } from './dead-links.mjs';
 import { runGuides, typeCheckGuides } from './package-guides.mjs';
+import { readersPath } from './package-path.mjs';
 import { execute, root, runSteps } from './steps.mjs';
 
 /** The most that may be packed. Who needs more says why, here and in CONTRIBUTING.md. */
@@ -366,6 +367,10 @@ export function packageSteps() {
     {
       name: 'package: every program of its pages runs once it is installed, and prints what is shown',
       run: () => runGuides(project, installed()),
+    },
+    {
+      name: 'package: from the README to a trained model in four commands',
+      run: () => readersPath(join(folder, 'reader'), tarball()),
     },
     {
       name: 'package: npx tinker-rx version',

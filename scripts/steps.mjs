@@ -62,7 +62,7 @@ function childrenCpuSeconds() {
 }
 
 /** Our environment without what `npm run` adds to it: a program started here may work in another folder. */
-function surroundings() {
+export function surroundings() {
   const added = /^npm_(package|lifecycle)_|^npm_(command|execpath|node_execpath|config_local_prefix)$/;
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !added.test(name)));
 }

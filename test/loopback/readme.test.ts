@@ -12,8 +12,10 @@ beforeAll(() => {
 });
 
 const [first] = snippetsOf('README.md');
+const [grpo] = snippetsOf('docs/rl.md');
 const others = PAGES.flatMap((page) => snippetsOf(page)).filter(
-  ({ runs, file, line }) => runs && !(file === first!.file && line === first!.line),
+  (snippet) =>
+    snippet.runs && ![first!, grpo!].some(({ file, line }) => file === snippet.file && line === snippet.line),
 );
 
 it('the demo prints what the README shows', async () => {
@@ -38,6 +40,15 @@ it('the first program of the README trains: its loss falls under 0.1 nats per to
   const losses = [...printed.matchAll(/^step \d+: ([\d.]+)/gm)].map(([, loss]) => Number(loss));
   expect(losses).toHaveLength(40);
   expect(losses.at(-1)).toBeLessThan(0.1);
+}, 120_000);
+
+it('a GRPO run is one page away from the README: the first program there raises its reward', async () => {
+  expect(readFileSync(`${root}README.md`, 'utf8')).toContain('](docs/rl.md)');
+  const printed = await runSnippet(grpo!.source);
+  expect(shapeOf(printed)).toMatch(patternOf(grpo!.output!));
+  const rewards = [...printed.matchAll(/reward ([\d.]+)$/gm)].map(([, reward]) => Number(reward));
+  expect(rewards[0]).toBeLessThan(0.3);
+  expect(rewards.at(-1)).toBeGreaterThan(0.8);
 }, 120_000);
 
 it('a program on the command line can start threads too: the embedded service, a pool of tokenizers', async () => {
