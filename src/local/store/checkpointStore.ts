@@ -44,12 +44,10 @@ export class CheckpointStore {
 
   /** Every checkpoint that has not expired, newest first. Expired ones are deleted on the way. */
   list(runId?: string): Manifest[] {
-    const alive: Manifest[] = [];
-    for (const manifest of this.#byPath.values()) {
-      if (this.#expired(manifest)) void this.#remove(manifest).catch(() => undefined);
-      else if (runId === undefined || manifest.runId === runId) alive.push(manifest);
-    }
-    return alive.sort((a, b) => b.createdAt.localeCompare(a.createdAt));
+    this.#removeExpired();
+    return [...this.#byPath.values()]
+      .filter((manifest) => !this.#expired(manifest) && (runId === undefined || manifest.runId === runId))
+      .sort((a, b) => b.createdAt.localeCompare(a.createdAt));
   }
 
   find(path: string): Manifest | undefined {
@@ -68,10 +66,11 @@ export class CheckpointStore {
     return found;
   }
 
-  /** @throws UserError when the name is not allowed or taken and `overwrite` is off. */
+  /** Expired ones are deleted first. @throws UserError when the name is not allowed or taken and `overwrite` is off. */
   save(checkpoint: NewCheckpoint): Promise<Manifest> {
     const { runId, type, info, ttlSeconds, userMetadata, overwrite = false } = checkpoint;
     const name = checkName(checkpoint.name);
+    this.#removeExpired();
     return this.#mutex.run(async () => {
       this.#checkFree({ runId, type, name }, overwrite);
       const folder = await this.#makeFolder({ runId, type, name });
@@ -152,7 +151,7 @@ export class CheckpointStore {
   }
 
   delete(manifest: Manifest): Promise<void> {
-    return this.#remove(manifest);
+    return this.#mutex.run(() => this.#remove(manifest));
   }
 
   /** Resolves when everything asked for so far is on disk. */
@@ -192,14 +191,24 @@ export class CheckpointStore {
     }
   }
 
-  #remove(manifest: Manifest): Promise<void> {
-    return this.#mutex.run(async () => {
-      // Without its manifest a checkpoint is gone, whatever happens before the files are.
-      if (!this.#byPath.delete(tinkerPath(manifest))) return;
-      const folder = this.#folder(manifest);
-      await rm(join(folder, MANIFEST), { force: true });
-      await clearFolder(folder);
-    });
+  #removeExpired(): void {
+    for (const [path, manifest] of this.#byPath) {
+      if (!this.#expired(manifest)) continue;
+      const remove = async (): Promise<void> => {
+        // Another may have been saved under its name since.
+        const current = this.#byPath.get(path);
+        if (current !== undefined && this.#expired(current)) await this.#remove(current);
+      };
+      void this.#mutex.run(remove).catch(() => undefined);
+    }
+  }
+
+  async #remove(manifest: Manifest): Promise<void> {
+    // Without its manifest a checkpoint is gone, whatever happens before the files are.
+    if (!this.#byPath.delete(tinkerPath(manifest))) return;
+    const folder = this.#folder(manifest);
+    await rm(join(folder, MANIFEST), { force: true });
+    await clearFolder(folder);
   }
 
   #checkFree(place: Pick<Manifest, 'runId' | 'type' | 'name'>, overwrite: boolean): void {
