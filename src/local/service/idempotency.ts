@@ -14,11 +14,17 @@ export class Idempotency {
     const name = `${context.endpoint} ${key}`;
     const known = this.#answers.get(name);
     if (known !== undefined) return known;
-    const answer = handle();
+    const answer = handle().then(inOwnMemory);
     this.#answers.set(name, answer);
     answer.catch(() => this.#answers.delete(name));
     const [oldest] = this.#answers.keys();
     if (this.#answers.size > KEPT && oldest !== undefined) this.#answers.delete(oldest);
     return answer;
   }
+}
+
+/** Small buffers are cut from pools of 8 kB: one that is kept for long would keep all of its pool. */
+function inOwnMemory(reply: Reply): Reply {
+  const { body } = reply;
+  return body instanceof Uint8Array ? { ...reply, body: new Uint8Array(body) } : reply;
 }
