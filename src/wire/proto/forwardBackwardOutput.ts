@@ -1,6 +1,6 @@
 import { TensorData, type TensorDtype } from '../tensor.js';
 import type { ForwardBackwardOutput } from '../training.js';
-import { decodeValues, DTYPE, encodeValues, int64Bytes, itemBytes, toInt64 } from './bytes.js';
+import { decodeValues, DTYPE, encodeValues, Int64Part, itemBytes, writePart, toInt64 } from './bytes.js';
 import { readDoubleEntry, readEntry, readFields, readInt64s } from './fields.js';
 import { MessageWriter } from './messageWriter.js';
 
@@ -137,10 +137,10 @@ function writeBatchedTensor(writer: MessageWriter, tensors: readonly TensorData[
     offsets[index + 1] = offsets[index]! + part.length;
   });
   const data = new Uint8Array(offsets[parts.length]!);
-  parts.forEach((part, index) => data.set(part, offsets[index]));
+  parts.forEach((part, index) => writePart(part, data, offsets[index]!));
   writer
     .bytes(1, data)
-    .bytes(2, int64Bytes(offsets))
+    .bytes(2, new Int64Part(offsets))
     .int(3, DTYPE[dtype])
     .packedInts(4, tensors[0]?.shape.slice(1) ?? []);
 }

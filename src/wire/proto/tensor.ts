@@ -1,5 +1,5 @@
 import { TensorData } from '../tensor.js';
-import { decodeValues, DTYPE, encodeValues, int64Bytes, toInt64 } from './bytes.js';
+import { decodeValues, DTYPE, encodeValues, Int64Part, toInt64 } from './bytes.js';
 import { readFields, readInt64s } from './fields.js';
 import type { MessageWriter } from './messageWriter.js';
 
@@ -10,7 +10,7 @@ export function writeTensor(writer: MessageWriter, tensor: TensorData): void {
   if (sparse === undefined) writer.presentBytes(1, values);
   else {
     writer.message(2, (csr) =>
-      csr.bytes(1, values).bytes(2, int64Bytes(sparse.crowIndices)).bytes(3, int64Bytes(sparse.colIndices)),
+      csr.bytes(1, values).bytes(2, new Int64Part(sparse.crowIndices)).bytes(3, new Int64Part(sparse.colIndices)),
     );
   }
   writer.int(3, DTYPE[tensor.dtype]).packedInts(4, tensor.shape);
