@@ -3,8 +3,8 @@ import { EnvHttpProxyAgent, Pool, type Dispatcher } from 'undici';
 import type { BaseUrl } from './baseUrl.js';
 import { Deadlines } from './Deadlines.js';
 import { Exchange, type ExchangeOptions } from './Exchange.js';
-import { Http1Lane } from './http1.js';
-import { Lanes } from './Lanes.js';
+import { Http1Lane, PooledLane } from './http1.js';
+import { Lanes, type Carrier } from './Lanes.js';
 import { Negotiation } from './negotiation.js';
 import { proxiesOf, type Proxies } from './proxies.js';
 import { CONNECT_TIMEOUT_MS, type TlsOptions } from './tlsConnect.js';
@@ -64,9 +64,7 @@ export function undiciTransport(options: UndiciTransportOptions): UndiciTranspor
   const protocol = mayBeHttp2 ? new Negotiation({ baseUrl, tls, onDowngrade: () => lanes.retireAll() }) : undefined;
   const limitOf = (lane: Lane): number | null => options.connections?.[lane] ?? DEFAULT_CONNECTIONS[lane] ?? null;
   const lanes = new Lanes((lane) =>
-    protocol?.isHttp2 === true
-      ? protocol.lane(limitOf(lane) ?? Infinity)
-      : new Http1Lane(dispatcher(options, limitOf(lane), proxies), baseUrl),
+    protocol?.isHttp2 === true ? protocol.lane(limitOf(lane) ?? Infinity) : http1Lane(options, limitOf(lane), proxies),
   );
 
   const shared: ExchangeOptions = {
@@ -99,21 +97,14 @@ export function undiciTransport(options: UndiciTransportOptions): UndiciTranspor
   };
 }
 
-function dispatcher(
-  { baseUrl, tls, connectTimeoutMs: timeout = CONNECT_TIMEOUT_MS }: UndiciTransportOptions,
-  connections: number | null,
-  proxies: Proxies | undefined,
-): Dispatcher {
+function http1Lane(options: UndiciTransportOptions, limit: number | null, proxies: Proxies | undefined): Carrier {
+  const { baseUrl, tls, connectTimeoutMs: timeout = CONNECT_TIMEOUT_MS } = options;
   // Exchange has its own deadlines: undici's restart with every byte, and include the upload.
-  const settings = {
-    connections,
-    connect: { timeout, ...tls },
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  } as const;
-  if (proxies === undefined) return new Pool(baseUrl.origin, settings);
+  const settings = { connect: { timeout, ...tls }, headersTimeout: 0, bodyTimeout: 0 } as const;
+  if (proxies === undefined) return new PooledLane(baseUrl, limit ?? Infinity, settings);
   // By default undici waits five minutes for a proxy that accepts a connection and says nothing.
   const clientFactory = (proxy: URL, options: object): Dispatcher =>
     new Pool(proxy, { ...options, headersTimeout: timeout });
-  return new EnvHttpProxyAgent({ ...settings, ...proxies, clientFactory });
+  const agent = new EnvHttpProxyAgent({ ...settings, connections: limit, ...proxies, clientFactory });
+  return new Http1Lane(agent, baseUrl);
 }
