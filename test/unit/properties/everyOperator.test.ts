@@ -6,8 +6,7 @@ import { findOperators, OPERATORS } from '../../marbles/findOperators.js';
 const WITHOUT: Readonly<Record<string, string>> = {
   resend: 'a part of the client: it waits for the service, and its tests are those of the client',
   ...{ reinforce: 'admit, rollouts, advantages and grpo in a row', distill: 'reinforce with another agent' },
-  ...{ rollouts: 'the chaos suite', grpo: 'the chaos suite, on the ledger of the service' },
-  ...{ evaluate: 'the chaos suite', evaluateInto: 'the chaos suite, on its file' },
+  ...{ grpo: 'the chaos suite, on the ledger of the service', evaluateInto: 'the chaos suite, on its file' },
   ...{ likelihood: 'mergeMapWeighted over calls of the service', likelihoodInto: 'likelihood, into a file' },
   ...{ summarize: 'RxJS’s reduce: it emits once, at the end', foldDashboard: 'RxJS’s scan' },
   ...{ rlLog: 'metricsLog, with more files', progressBar: 'it draws what it passes; see its own tests' },
