@@ -8,7 +8,8 @@ const { samples, promptTokens } = job;
 const peer = job.peer === 'raw' ? rawUndici(job.origin, promptTokens) : await thisClient(job.origin, promptTokens);
 
 // Loaded before the clock starts, as the client and undici are: bench/importing.mjs measures that.
-const { map, range } = job.form === 'sampleFrom' ? await import('rxjs') : {};
+const { map } = job.form === 'sampleFrom' ? await import('rxjs') : {};
+const { fromIterable } = job.form === 'sampleFrom' ? await import('../../dist/sources/index.js') : {};
 const { sampleFrom } = job.form === 'sampleFrom' ? await import('../../dist/operators/index.js') : {};
 
 const forms = {
@@ -27,10 +28,10 @@ const forms = {
     await Promise.all(Array.from({ length: IN_FLIGHT }, worker));
     return tokens;
   },
-  /** Through the operator. */
+  /** Through the operator, from a source that pauses while there is no room, as the documentation asks for. */
   sampleFrom: async () => {
     let tokens = 0;
-    await range(0, samples)
+    await fromIterable(Array.from({ length: samples }).keys())
       .pipe(map(peer.input), sampleFrom(peer.sampler, { samplingParams: { maxTokens: SAMPLED_TOKENS } }))
       .forEach(({ response }) => (tokens += response.sequences[0].tokens.length));
     return tokens;
