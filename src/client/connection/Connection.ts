@@ -9,30 +9,23 @@ import {
   of,
   takeUntil,
   tap,
-  type Observer,
   type OperatorFunction,
   type SchedulerLike,
   type Subscriber,
-  type Subscription,
 } from 'rxjs';
 import { isLeft } from 'fp-ts/lib/Either.js';
 import type * as t from 'io-ts';
 import { JwtTokenSource, type TokenSource } from '../../transport/auth.js';
 import type { BaseUrl } from '../../transport/baseUrl.js';
 import type { OnExit } from '../../transport/system.js';
-import {
-  TransportFailure,
-  type Lane,
-  type Transport,
-  type TransportRequest,
-  type TransportResponse,
-} from '../../transport/Transport.js';
+import type { Lane, Transport, TransportRequest, TransportResponse } from '../../transport/Transport.js';
 import { AuthTokenResponse, ClientConfig, ClientConfigRequest, DynamicConfig } from '../../wire/session.js';
+import { Answer } from './Answer.js';
 import { Billing } from './Billing.js';
 import { ClosedError, NotFoundError, type TinkerError } from '../errors.js';
 import { EventBus, type WorkKind } from '../events.js';
 import type { ServerProfile } from '../profile.js';
-import { connectionError, mayHaveArrived, statusError } from './failure.js';
+import { mayHaveArrived, statusError } from './failure.js';
 import { once } from './once.js';
 import { decodeJson } from './readJson.js';
 import { isSecretHeader, Secrets } from './Secrets.js';
@@ -322,47 +315,6 @@ export class Connection {
     const note = this.secrets.clean(headers['x-deprecation-note'] ?? '');
     const level = this.secrets.clean(headers['x-deprecation-level'] ?? 'warning');
     this.events.emit({ type: 'deprecation-noted', level, note, path });
-  }
-}
-
-/** Reads the one answer of a request: an object instead of closures, since thousands may be in flight. */
-class Answer implements Observer<TransportResponse> {
-  #answered = false;
-  #late: Subscription | undefined;
-
-  constructor(
-    readonly subscriber: Subscriber<TransportResponse>,
-    readonly call: Call,
-    readonly connection: Connection,
-  ) {}
-
-  /** For transports that do not time out by themselves. */
-  limit(scheduler: SchedulerLike, timeoutMs: number): void {
-    const late = (): void => this.error(new TransportFailure('timeout', `no answer within ${timeoutMs / 1000} s`));
-    this.#late = scheduler.schedule(late, timeoutMs);
-    this.subscriber.add(this.#late);
-  }
-
-  next(response: TransportResponse): void {
-    this.#answered = true;
-    this.#late?.unsubscribe();
-    if (response.headers['x-deprecation-note'] !== undefined) this.connection.noteDeprecation(response, this.call);
-    const { status } = response;
-    if ((status >= 200 && status < 300) || status === this.call.alsoAnswer) this.subscriber.next(response);
-    else this.subscriber.error(this.connection.refusal(response, this.call));
-  }
-
-  error(error: unknown): void {
-    const { method = 'POST', path } = this.call;
-    this.subscriber.error(
-      error instanceof TransportFailure ? connectionError(error, `${method} /api/v1/${path}`) : error,
-    );
-  }
-
-  complete(): void {
-    // A custom transport may end like this; without an answer the call would succeed with nothing.
-    if (this.#answered) this.subscriber.complete();
-    else this.error(new TransportFailure('connection', 'the transport ended without an answer'));
   }
 }
 
