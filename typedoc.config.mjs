@@ -13,6 +13,8 @@ export default {
   name: 'tinker-rx',
   entryPoints: rooms.map((room) => (room === '' ? 'src/index.ts' : `src/${room}/index.ts`)),
   tsconfig: 'tsconfig.build.json',
+  // `npm run typecheck` finds them, in a fifth of the time.
+  skipErrorChecking: true,
   out: 'docs/api',
   readme: 'README.md',
   projectDocuments: [
