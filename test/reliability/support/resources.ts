@@ -30,5 +30,11 @@ export function leaked(before: Readonly<Record<string, number>>, after: Readonly
     .map(([kind, count]) => `${count - (before[kind] ?? 0)} × ${kind}`);
 }
 
-export const mean = (values: readonly number[]): number =>
-  values.reduce((sum, value) => sum + value, 0) / values.length;
+const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** Means of the first and the last third, without the very first values, in which caches fill. */
+export function thirds(heaps: readonly number[]): { readonly first: number; readonly last: number } {
+  const warm = heaps.slice(Math.ceil(heaps.length / 10));
+  const third = Math.ceil(warm.length / 3);
+  return { first: mean(warm.slice(0, third)), last: mean(warm.slice(-third)) };
+}
