@@ -40,14 +40,19 @@ const slowestFiles = () =>
 /** Every folder of tests is a step of its own, so that none can be forgotten; these need more than Node. */
 const ELSEWHERE = new Set(['browser', 'live']);
 const EXAMPLES = 'test/loopback/examples.test.ts';
+/** The programs and links of the pages: `--all` tries them where the package is installed, against the same pages. */
+const ON_THE_PACKAGE = ['test/loopback/guides.test.ts', 'test/unit/docs/packedLinks.test.ts'];
 const NAMES = { parity: 'parity, as recorded' };
-const rooms = readdirSync(join(root, 'test'), { withFileTypes: true })
-  .filter((entry) => entry.isDirectory() && !ELSEWHERE.has(entry.name))
-  .map(({ name }) => vitest(NAMES[name] ?? name, [`test/${name}/`, '--exclude', EXAMPLES]));
+const rooms = (...without) =>
+  readdirSync(join(root, 'test'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !ELSEWHERE.has(entry.name))
+    .map(({ name }) =>
+      vitest(NAMES[name] ?? name, [`test/${name}/`, ...[EXAMPLES, ...without].flatMap((path) => ['--exclude', path])]),
+    );
 
-const checks = [
+const checks = (...without) => [
   npm('build', 'build', { needed: true }),
-  ...rooms,
+  ...rooms(...without),
   vitest('examples', [EXAMPLES]),
   vitest('RxJS 8, alpha', ['--config', 'vitest.rxjs8.config.ts']),
   // Run beside the tests, which seldom keep both cores busy. Here and not first: a step is waited for in its place.
@@ -187,7 +192,7 @@ const onOtherNodes = {
 
 const all = () => [
   command('install', 'npm', ['ci'], { needed: true }),
-  ...checks,
+  ...checks(...ON_THE_PACKAGE),
   { name: 'get Python and its SDK', early: true, run: getPython },
   vitest('parity with the Python SDK', ['--config', 'vitest.parity.config.ts']),
   { name: `get Node ${OTHER_RELEASES.join(' and ')}`, early: true, run: getNode },
@@ -201,7 +206,7 @@ const all = () => [
 
 const given = process.argv.slice(2);
 const names = given.filter((argument) => argument !== '--all');
-const steps = given.includes('--all') ? all() : [...checks, ...timed];
+const steps = given.includes('--all') ? all() : [...checks(), ...timed];
 const unknown = names.filter((name) => !steps.some((step) => step.name === name));
 if (unknown.length > 0) {
   throw new RangeError(

@@ -84,7 +84,14 @@ export async function runGuides(project, installed) {
     patternOf(output).test(shapeOf(outputs[index] ?? 'nothing')) ? [] : [`${file}:${line} prints\n${outputs[index]}`],
   );
   if (wrong.length > 0) throw new Error(wrong.join('\n'));
-  const lastLoss = Number(/^step 40: ([\d.]+)/m.exec(outputs[0])?.[1]);
-  if (!(lastLoss < 0.1)) throw new Error(`${programs[0].file}: the last loss is ${lastLoss}`);
+  // The first program of a page, and the numbers that it prints.
+  const numbers = (page, pattern) => {
+    const printed = outputs[programs.findIndex(({ file }) => file === page)] ?? '';
+    return Array.from(printed.matchAll(pattern), ([, number]) => Number(number));
+  };
+  const losses = numbers('README.md', /^step \d+: ([\d.]+)/gm);
+  if (losses.length !== 40 || !(losses.at(-1) < 0.1)) throw new Error(`README.md: losses are ${losses.join(', ')}`);
+  const rewards = numbers('docs/rl.md', /reward ([\d.]+)$/gm);
+  if (!(rewards[0] < 0.3 && rewards.at(-1) > 0.8)) throw new Error(`docs/rl.md: rewards are ${rewards.join(', ')}`);
   return programs.map(({ file, line }) => `${file}:${line}`).join('\n');
 }
