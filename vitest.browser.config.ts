@@ -10,6 +10,8 @@ export default mergeConfig(
       testTimeout: 60_000,
       hookTimeout: 60_000,
       pool: 'forks',
+      // Files share the modules of their process, as elsewhere.
+      isolate: false,
       // One browser at a time: frames a second are measured.
       maxWorkers: 1,
       fileParallelism: false,

@@ -112,16 +112,26 @@ async function getPython() {
   return `${(await execute('python3', ['--version'])).trim()}, ${sdk}`;
 }
 
-async function getBrowser() {
-  if (findBrowser() === undefined) await aptInstall('A Chromium browser (CHROMIUM names one)', 'chromium');
-  return findBrowser();
-}
+let browserPath;
+const getBrowser = () =>
+  (browserPath ??= (async () => {
+    if (findBrowser() === undefined) await aptInstall('A Chromium browser (CHROMIUM names one)', 'chromium');
+    const path = findBrowser();
+    if (path === undefined) throw new Error('there is no Chromium browser; CHROMIUM=<path> names one');
+    return path;
+  })());
 
-async function browser() {
-  const CHROMIUM = findBrowser();
-  if (CHROMIUM === undefined) throw new Error('there is no Chromium browser; CHROMIUM=<path> names one');
-  await execute('npm', ['run', '--silent', 'test:browser'], { show: true, env: { CHROMIUM } });
-}
+/** Tests of the page. Frames a second are measured by one file, which runs alone; the others wait for the page more than they compute. */
+const FRAMES = 'test/browser/scale.test.ts';
+const browser = (name, args, { side = false } = {}) => ({
+  name,
+  side,
+  run: async () =>
+    vitest(name, ['--config', 'vitest.browser.config.ts', ...args], {
+      side,
+      env: { CHROMIUM: await getBrowser() },
+    }).run(),
+});
 
 /** The npm packages of Node's own builds, which need no script to install. */
 const NODE_BUILD =
@@ -200,8 +210,9 @@ const all = () => [
   npm('API reference', 'docs', { side: true }),
   ...packageSteps().map((step) => ({ ...step, side: true })),
   { name: 'get a browser', early: true, run: getBrowser },
-  { name: 'browser', run: browser },
+  browser('browser', ['--exclude', FRAMES], { side: true }),
   ...timed,
+  browser('browser, frames a second', [FRAMES]),
 ];
 
 const given = process.argv.slice(2);
