@@ -162,19 +162,24 @@ const SAME_EVERYWHERE = [
   // Operators and the client in virtual time, with an injected transport; recorded bytes through codecs and renderers.
   'test/marbles/**',
   'test/parity/**',
+  'test/reliability/soakVirtual.test.ts',
   // Functions of values.
-  'test/unit/{ai-sdk,client,losses,rl}/**',
+  'test/unit/{ai-sdk,client,losses,properties,rl}/**',
+  'test/unit/evals/compare.test.ts',
   'test/unit/chat/{datum,renderer}*.test.ts',
   // The tests of pages, examples and of the tree itself.
   'test/unit/docs/**',
   'test/unit/{importDirection,lintRules}.test.ts',
-  'test/loopback/{examples,readme}.test.ts',
+  'test/loopback/{examples,guides,readme}.test.ts',
+  // What the engine computes: its kernels, memory, files and threads have tests of their own that run everywhere.
+  'test/unit/local/engine{Diverged,Gradient,Learning,Sampling,Torch,Training}.test.ts',
   // Long training on the embedded service: the threads, kernels and sockets under it have tests of their own that run everywhere.
-  'test/unit/local/engineLearning.test.ts',
   'test/loopback/{agent,dpo,rl}*.test.ts',
   // Commands that serve and train; processes, terminals and downloads have files of their own that run everywhere.
-  'test/loopback/{cliServices,cliGrpo,cliPreferences,cliTrain}.test.ts',
-  'test/loopback/{localSlice,lossCycles,order,refusedSend,streamsKill,tracedLoss}.test.ts',
+  'test/loopback/{cliCommands,cliEval,cliGrpo,cliPreferences,cliProgress,cliPythonJson,cliServices,cliTrain}.test.ts',
+  // What is asked and answered: sockets, HTTP/2, hostile bytes, uploads, kills and restarts have files of their own that run everywhere.
+  'test/loopback/{conformance,cost,evalCompare,evalKill,liveSuite,openTelemetry,order,refusedSend,streamsKill,tracedLoss}.test.ts',
+  'test/loopback/local{CustomLoss,Dials,Futures,Order,Rest,Session,Skyrl,Slice}.test.ts',
 ];
 
 /** What depends on Node, on another release of it. */
