@@ -17,11 +17,14 @@ const files = [];
 const reports = mkdtempSync(join(tmpdir(), 'tinker-rx-check-'));
 process.on('exit', () => rmSync(reports, { recursive: true, force: true }));
 
+/** Steps after the first one find modules compiled. Only in a clean install: no change of the tree can be missed there. */
+const KEEP_MODULES = process.argv.includes('--all') ? ['--experimental.fsModuleCache'] : [];
+
 /** A step of tests, on the Node that runs this or on another one. */
 function vitest(name, args, { node = process.execPath, ...options } = {}) {
   const report = join(reports, `${name.replace(/\W+/g, '-')}.json`);
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  const step = command(name, node, [VITEST, 'run', ...args, ...reporters], options);
+  const step = command(name, node, [VITEST, 'run', ...args, ...KEEP_MODULES, ...reporters], options);
   const note = () => {
     if (!existsSync(report)) return;
     for (const { name: path, startTime, endTime } of JSON.parse(readFileSync(report, 'utf8')).testResults)
