@@ -11,7 +11,9 @@ import { textWidth } from '../../src/sinks/internal/textWidth.js';
 import { bundleMain } from '../unit/cli/bundledMain.js';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-const QUESTIONS = here('../../examples/data/questions.jsonl');
+/** Four are enough to train on: it is the terminal that is looked at. */
+const QUESTIONS = readFileSync(here('../../examples/data/questions.jsonl'), 'utf8').split('\n').slice(0, 4);
+const DATA = 'questions.jsonl';
 const COLUMNS = 100;
 let folder: string;
 let remove: () => void;
@@ -20,6 +22,7 @@ let local: LocalTinker;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'tinker-rx-terminal-'));
+  writeFileSync(join(folder, DATA), QUESTIONS.join('\n'));
   ({ main, remove } = await bundleMain('terminal'));
   local = await LocalTinker.start();
 }, 60_000);
@@ -69,18 +72,19 @@ const ESCAPES = /\u001b\[[0-9;?]*[A-Za-z]/g;
 /** Every state of every line that the terminal showed. */
 const states = (shown: string): string[] => shown.replaceAll(ESCAPES, '').split(/[\r\n]+/);
 
-const TRAIN = ['-m', 'tinker-rx/tiny', '--rank', '4', '--batch-size', '20'];
+const TRAIN = ['-m', 'tinker-rx/tiny', '--rank', '4', '--batch-size', '4'];
 
 describe('train', () => {
   it('draws a bar that grows on one line and fits', { timeout: 60_000 }, async () => {
-    const { code, shown } = terminal(['train', QUESTIONS, ...TRAIN, '--epochs', '20', '--log', 'bar']);
+    local.dials.clockMs = 50;
+    const { code, shown } = terminal(['train', DATA, ...TRAIN, '--epochs', '20', '--log', 'bar']);
     expect(await code).toBe(0);
     const bars = states(shown()).filter((line) => line.startsWith('train'));
     const filled = bars.map((line) => line.split('█').length - 1);
     expect(filled).toStrictEqual([...filled].sort((a, b) => a - b));
     expect(new Set(filled).size).toBeGreaterThan(2);
     expect(bars.at(-1)).toMatch(
-      /^train {2}█{20,} {2}100 % {2}20\/20 steps {2}[\d.]+ steps\/s {2}0:00 left {2}loss [\d.]+ {2}14\.5k tokens$/,
+      /^train {2}█{20,} {2}100 % {2}20\/20 steps {2}[\d.]+ steps\/s {2}0:00 left {2}loss [\d.]+ {2}2,960 tokens$/,
     );
     expect(Math.max(...bars.map(textWidth))).toBeLessThan(COLUMNS);
     // Redrawn in place: no line feed between two states of the bar.
@@ -88,7 +92,7 @@ describe('train', () => {
   });
 
   it('says what matters on 40 columns, and wraps nothing', { timeout: 60_000 }, async () => {
-    const args = ['train', QUESTIONS, ...TRAIN, '--epochs', '20', '--log', 'narrow'];
+    const args = ['train', DATA, ...TRAIN, '--epochs', '20', '--log', 'narrow'];
     const { code, shown } = terminal(args, {}, 40);
     expect(await code).toBe(0);
     const bars = states(shown()).filter((line) => line.startsWith('train'));
@@ -97,7 +101,7 @@ describe('train', () => {
   });
 
   it('redraws nothing on a terminal that cannot', { timeout: 60_000 }, async () => {
-    const args = ['train', QUESTIONS, ...TRAIN, '--epochs', '3', '--log', 'dumb'];
+    const args = ['train', DATA, ...TRAIN, '--epochs', '3', '--log', 'dumb'];
     const { code, shown } = terminal(args, { TERM: 'dumb' });
     expect(await code).toBe(0);
     expect(shown()).not.toContain('\u001b');
@@ -106,7 +110,7 @@ describe('train', () => {
 
   it('saves on Ctrl-C, says how to go on, and goes on', { timeout: 60_000 }, async () => {
     local.dials.clockMs = 100;
-    const { code, shown, until, type } = terminal(['train', QUESTIONS, ...TRAIN, '--epochs', '40', '--log', 'stopped']);
+    const { code, shown, until, type } = terminal(['train', DATA, ...TRAIN, '--epochs', '40', '--log', 'stopped']);
     await until(/[2-9]\/40 steps/);
     type(CTRL_C);
     expect(await code).toBe(130);
@@ -213,7 +217,7 @@ describe('output', () => {
     ['SIGHUP', 129],
   ] as const)('ends on %s with %d, having saved', { timeout: 60_000 }, async (signal, expected) => {
     local.dials.clockMs = 100;
-    const args = ['train', QUESTIONS, ...TRAIN, '--epochs', '400', '--log', signal];
+    const args = ['train', DATA, ...TRAIN, '--epochs', '400', '--log', signal];
     const child = spawn(process.execPath, [main, ...args], { cwd: folder, env: environment() });
     running.push(child);
     const log = (name: string) => readFileSync(join(folder, signal, `${name}.jsonl`), 'utf8');
