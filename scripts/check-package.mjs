@@ -35,7 +35,7 @@ const json = (path) => JSON.parse(readFileSync(path, 'utf8'));
 const manifest = json(join(root, 'package.json'));
 /** What can be imported: not the manifest, and not the data of the examples. */
 const ENTRIES = Object.keys(manifest.exports).filter((path) => !/\.json$|\*/.test(path));
-const INSTALL = ['install', '--no-audit', '--no-fund', '--no-package-lock'];
+const INSTALL = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock'];
 
 /** A file of an installed package. Looked up late: these modules are loaded before anything is installed. */
 const beside = (url, path) => fileURLToPath(new URL(path, url));
@@ -271,10 +271,7 @@ export function packageSteps() {
         const { dependencies, peerDependencies } = manifest;
         if ('rxjs' in dependencies) throw new Error('rxjs is a dependency: two copies could meet');
         const oldest = peerDependencies.rxjs.replace('^', '');
-        for (const [name, rxjs] of [
-          ['with-rxjs', [`rxjs@${oldest}`]],
-          ['without-rxjs', []],
-        ]) {
+        const tryIn = async (name, rxjs) => {
           const place = join(folder, name);
           mkdirSync(place, { recursive: true });
           writeFileSync(join(place, 'package.json'), JSON.stringify({ name, private: true, type: 'module' }));
@@ -283,7 +280,8 @@ export function packageSteps() {
             /(^|[/\\])rxjs[/\\]package\.json$/.test(path),
           );
           if (copies.length !== 1) throw new Error(`${name}: ${copies.length} copies of rxjs: ${copies.join(', ')}`);
-        }
+        };
+        await Promise.all([tryIn('with-rxjs', [`rxjs@${oldest}`]), tryIn('without-rxjs', [])]);
       },
     },
     {
