@@ -6,7 +6,7 @@ const TINKER: Readonly<Record<string, readonly [message: string, advice?: string
   not_found: ['Resource not found'],
   authentication: [
     'Authentication failed',
-    'The service does not take this key; tinker-rx doctor says where it comes from.',
+    'The service does not accept this key; tinker-rx doctor shows where it comes from.',
   ],
   credential: ['No usable credential', 'Log in with: tinker-rx auth login'],
   billing: ['Billing issue', 'Check that billing is set up for your account.'],

@@ -17,7 +17,7 @@ export interface Step {
   readonly index: number;
   /**
    * What the loss is per unit of weight: the sum divided by the sum of all `weights`, where every datum has them; else
-   * the sum per datum; for a custom loss (a function, or recorded by `defineLoss`), its own value. NaN where the service tells no loss.
+   * the sum per datum; for a custom loss (a function, or recorded by `defineLoss`), its own value. NaN if the service reports no loss.
    */
   readonly loss: number;
   /** The loss as the service sums it, over all tokens and datums. */

@@ -44,7 +44,7 @@ interface Sent {
  * id of the last one it saw gets what came since, as far as it is still held. When the source completes, clients get
  * what they lack and the connection ends; who asks again is told (204) that there will be no more. An error of the
  * source is sent as an event of type 'error' with its message, and then the same. A value for which `type` or `encode`
- * throws, or that is no JSON (it holds itself), is sent as an event of type 'unsendable' with the message; the others
+ * throws, or that is not JSON (it holds itself), is sent as an event of type 'unsendable' with the message; the others
  * follow. A client that reads too slowly is disconnected; others do not wait for it. Holds the last `replay` events.
  *
  * @see fromServerSentEvents

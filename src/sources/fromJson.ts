@@ -12,7 +12,7 @@ import type { RowOptions } from './RowOptions.js';
  * ```ts
  * fromJson<Row>('alpaca_data.json')
  * ```
- * Like {@link fromJsonl} in all else. An element that is no JSON is a bad row, named by the line it starts on; a file
+ * Like {@link fromJsonl} in all else. An element that is not JSON is a bad row, named by the line it starts on; a file
  * that is no array, or whose array does not end, is a {@link SourceError}. Holds one chunk and one element.
  */
 export function fromJson<T = unknown>(path: string | URL, options: RowOptions<T> = {}): Observable<T> {

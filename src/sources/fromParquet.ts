@@ -133,6 +133,6 @@ const compressors: Compressors = {
 function fail(path: string, cause: unknown): never {
   // The reader trusts its input: what it trips over in a damaged file says nothing to whoever has the file.
   if (cause instanceof TypeError || cause instanceof RangeError)
-    throw new SourceError(path, 'is damaged, or no Parquet file', { cause });
+    throw new SourceError(path, 'is damaged, or not a Parquet file', { cause });
   throw new SourceError(path, cause instanceof Error ? cause.message : String(cause), { cause });
 }

@@ -21,7 +21,7 @@ export const json = (
 export const refusal = (status: number, detail = `status ${status}`, headers: Headers = {}): TransportResponse =>
   json({ detail }, { status, headers });
 
-/** A response that is no JSON, as proxies and crashed servers send it. */
+/** A response that is not JSON, as proxies and crashed servers send it. */
 export const text = (status: number, body = '', headers: Headers = {}): TransportResponse => ({
   status,
   headers: { 'content-type': 'text/plain', ...headers },

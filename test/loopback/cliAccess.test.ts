@@ -117,8 +117,8 @@ describe('doctor', () => {
       /✗ Health +answers, but not as a Tinker service/,
     );
     const status = (code: number) => (response: ServerResponse) => response.writeHead(code).end();
-    expect(await ask('', status(404))).toMatch(/✗ Health +HTTP 404\n +Somebody answers there, but it is no Tinker/);
-    expect(await ask('', status(503))).toMatch(/✗ Health +HTTP 503\n +Somebody answers there, but is ill/);
+    expect(await ask('', status(404))).toMatch(/✗ Health +HTTP 404\n +A server answers there, but it is not a Tinker/);
+    expect(await ask('', status(503))).toMatch(/✗ Health +HTTP 503\n +A server answers there, but it is failing/);
     expect(await ask('/api/v1', status(404))).toMatch(/✗ Health +HTTP 404\n +Leave \/api\/v1 out/);
     await new Promise((resolve) => server.close(resolve));
     expect((await run(['doctor', '--base-url', `${local.url}/api/v1`])).stdout).toContain('Leave /api/v1 out');

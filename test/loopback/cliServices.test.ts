@@ -190,7 +190,7 @@ describe('train', () => {
     local.dials.clockMs = 0;
     const resumed = await run(['train', '--resume', parts]);
     expect(resumed.code).toBe(0);
-    expect(resumed.stderr).toContain(`going on after step ${done}`);
+    expect(resumed.stderr).toContain(`continuing after step ${done}`);
     expect(losses(parts)).toStrictEqual(losses(whole));
     expect((await run(['train', '--resume', parts])).stderr).toContain('The run was finished already');
   });

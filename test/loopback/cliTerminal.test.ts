@@ -119,7 +119,7 @@ describe('train', () => {
     local.dials.clockMs = 0;
     const resumed = terminal(command!.split(' '));
     expect(await resumed.code).toBe(0);
-    expect(resumed.shown()).toContain(`going on after step ${steps}`);
+    expect(resumed.shown()).toContain(`continuing after step ${steps}`);
     const metrics = readFileSync(join(folder, 'stopped', 'metrics.jsonl'), 'utf8')
       .trim()
       .split('\n');

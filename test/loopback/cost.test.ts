@@ -193,7 +193,7 @@ describe('cost on the command line', () => {
       const first = await run(['train', write('rows.jsonl', rows), ...flags, '--budget-tokens', '200']);
       expect(first.code, first.stderr).toBe(0);
       expect(first.stdout).toMatch(/Stopped\s+the budget of 200 tokens is spent/);
-      expect(first.stdout).toMatch(/Cost\s+[\d,]+ tokens; no price of tinker-rx\/tiny/);
+      expect(first.stdout).toMatch(/Cost\s+[\d,]+ tokens; no price for tinker-rx\/tiny/);
       expect(first.stdout).toMatch(/Checkpoint\s+tinker:/);
       expect(first.stderr).toMatch(/Continue with a larger budget: tinker-rx train --resume/);
       const done = lines('run/metrics.jsonl').length;
@@ -218,7 +218,7 @@ describe('cost on the command line', () => {
       const flags = ['-m', 'tinker-rx/tiny', '--rank', '4', '--log', path('run'), '--budget-usd', '1'];
       const { stderr } = await run(['train', write('rows.jsonl', rows.slice(0, 2)), ...flags]);
       expect(stderr).toMatch(
-        /Warning: no price of tinker-rx\/tiny in the list of 2026-10-07: --budget-usd cannot stop it/,
+        /Warning: no price for tinker-rx\/tiny in the list of 2026-10-07: --budget-usd cannot stop it/,
       );
       expect(readPrices().models['Qwen/Qwen3-8B']).toBeDefined();
       expect(() => readPrices(write('wrong.json', { models: {} }))).toThrow('it needs asOf');

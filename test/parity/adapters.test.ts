@@ -162,7 +162,7 @@ it('a tied output matrix becomes a tensor of its own, and the embeddings stay', 
     output,
   ]);
   expect(code).toBe(0);
-  expect(stderr).toContain('It is a tensor of its own now');
+  expect(stderr).toContain('It is a separate tensor now');
   const merged = await tensorsOf(join(output, 'model.safetensors'));
   expect(merged['model.embed_tokens.weight']).toStrictEqual(tensors['model.embed_tokens.weight']);
   expect(merged['lm_head.weight']!.bytes).not.toStrictEqual(tensors['model.embed_tokens.weight']!.bytes);

@@ -71,7 +71,7 @@ function tensor({ lossFnInputs }: Datum, name: string): ArrayLike<number> {
   if (input === undefined) throw new ValidationError(`the datum has no ${name} to show`);
   const { data, shape } = namedTensor(name, input).toDense();
   if (shape.length !== 1)
-    throw new ValidationError(`${name} has shape [${shape.join(', ')}]; only one value a position can be shown`);
+    throw new ValidationError(`${name} has shape [${shape.join(', ')}]; only one value per position can be shown`);
   return data;
 }
 

@@ -94,10 +94,10 @@ export function checkAddedTokens({ tokenizer, config }: TokenizerFiles, id: stri
   const isToken = (token: unknown): boolean => isRecord(token) && typeof token['content'] === 'string';
   const { added_tokens: own } = tokenizer as { readonly added_tokens?: unknown };
   if (own != null && !(Array.isArray(own) && own.every(isToken)))
-    throw new TokenizerError(`the tokenizer.json of ${id} has added_tokens that are no tokens`);
+    throw new TokenizerError(`the tokenizer.json of ${id} has added_tokens that are not tokens`);
   const { added_tokens_decoder: others } = (config ?? {}) as { readonly added_tokens_decoder?: unknown };
   if (others != null && !(isRecord(others) && Object.values(others).every(isToken)))
-    throw new TokenizerError(`the tokenizer_config.json of ${id} has added_tokens_decoder that are no tokens`);
+    throw new TokenizerError(`the tokenizer_config.json of ${id} has added_tokens_decoder that are not tokens`);
 }
 
 /**

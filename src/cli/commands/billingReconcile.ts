@@ -19,7 +19,7 @@ export default async function billingReconcile(context: Context, _options: objec
   const from = Math.floor(Math.min(...lines.map(({ startedAtMs }) => startedAtMs)) / HOUR_MS) * HOUR_MS;
   const to = Math.ceil((Math.max(...lines.map(({ endedAtMs }) => endedAtMs)) + 1) / HOUR_MS) * HOUR_MS;
   if (to - from > LONGEST_MS)
-    throw new CliError('The run took longer than the two weeks that the service tells of at once');
+    throw new CliError('The run took longer than the two weeks that the service reports at once');
   const time = (ms: number) => new Date(ms).toISOString();
   const usage = await withAdmin(context, 'asking for usage', (admin) =>
     admin.getBillingUsage({ startingOn: time(from), endingBefore: time(to) }),

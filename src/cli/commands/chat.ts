@@ -43,7 +43,7 @@ export default async function chat(context: Context, options: ChatOptions): Prom
           }
         : {}),
     });
-    if (terminal) note(context, `Talking to ${options.model}. /help shows what there is to say; Ctrl-D ends.`);
+    if (terminal) note(context, `Talking to ${options.model}. /help lists the commands; Ctrl-D ends.`);
     const failures = await new Conversation(context, options, { service, sampler, renderer }, lines).run();
     // Who sits at the terminal has seen it; a script has to be told.
     return terminal || failures === 0 ? 0 : 1;

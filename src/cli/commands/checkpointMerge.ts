@@ -28,10 +28,7 @@ export default async function checkpointMerge(
   });
   const { shards, bytes, changed, untied } = result;
   if (untied)
-    note(
-      context,
-      'The output matrix was shared with the embeddings. It is a tensor of its own now, as it was trained.',
-    );
+    note(context, 'The output matrix was shared with the embeddings. It is a separate tensor now, as it was trained.');
   printProperties(
     context,
     [

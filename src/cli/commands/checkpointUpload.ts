@@ -74,7 +74,7 @@ async function readConfig(folder: string): Promise<AdapterConfig> {
   }
   const { r: rank, target_modules: modules, base_model_name_or_path: baseModel } = config;
   if (typeof rank !== 'number' || !Array.isArray(modules))
-    throw new CliError(`${file} is no PEFT adapter's: it needs r and a list of target_modules`);
+    throw new CliError(`${file} does not describe a PEFT adapter: it needs r and a list of target_modules`);
   return {
     baseModel: typeof baseModel === 'string' ? baseModel : '',
     lora: {

@@ -4,7 +4,7 @@ import type { Surroundings } from '../context.js';
 const SCRIPTS = {
   bash: `_tinker_rx() {
   local IFS=$'\\n' current="\${COMP_WORDS[COMP_CWORD]}"
-  # bash takes the = of --format=json for a word of its own.
+  # bash takes the = of --format=json for a separate word.
   [ "$current" = = ] && current=
   COMPREPLY=($(compgen -W "$(tinker-rx __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)" -- "$current"))
 }

@@ -57,7 +57,7 @@ export default async function distill(
   const plan = await planFolder(SHAPE, options as never, data, context.now());
   if (plan.config.teacher === undefined && plan.config.teacherSystem === undefined)
     throw new CliError('No teacher', {
-      details: 'Give --teacher <model>, or --teacher-system <text> to learn a prompt by heart.',
+      details: 'Give --teacher <model>, or --teacher-system <text> to teach it a system prompt.',
       exitCode: 2,
     });
   const { resumeRl } = await import('../../rl/index.js');
@@ -68,7 +68,7 @@ export default async function distill(
   } catch (error) {
     const { checkpoint } = await firstValueFrom(resumeRl(plan.folder));
     if (checkpoint !== undefined)
-      note(context, `Go on from step ${checkpoint.steps} with: ${resumeCommand('distill', plan.folder)}`);
+      note(context, `Continue from step ${checkpoint.steps} with: ${resumeCommand('distill', plan.folder)}`);
     throw error;
   }
   const apart = outcome.last?.metrics['env/all/teacher_kl'];

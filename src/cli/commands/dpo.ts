@@ -67,7 +67,7 @@ export default async function dpo(
   } catch (error) {
     const { checkpoint } = await firstValueFrom(resumeFrom(plan.folder));
     if (checkpoint !== undefined)
-      note(context, `Go on from step ${checkpoint.steps} with: ${resumeCommand('dpo', plan.folder)}`);
+      note(context, `Continue from step ${checkpoint.steps} with: ${resumeCommand('dpo', plan.folder)}`);
     throw error;
   }
   const { loss, metrics } = outcome.last ?? {};

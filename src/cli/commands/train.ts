@@ -34,7 +34,7 @@ export default async function train(context: Context, options: TrainCommandOptio
   } catch (error) {
     const { checkpoint } = await firstValueFrom(resumeFrom(plan.folder));
     if (checkpoint !== undefined)
-      note(context, `Go on from step ${checkpoint.steps} with: ${resumeCommand('train', plan.folder)}`);
+      note(context, `Continue from step ${checkpoint.steps} with: ${resumeCommand('train', plan.folder)}`);
     throw error;
   }
   const { last, validated } = outcome;
@@ -62,7 +62,7 @@ async function runSteps(
   const learningRate = config.learningRate ?? (await learningRateFor(model));
   note(
     context,
-    `${count(totalSteps, 'step')}, learning rate ${learningRate}, log in ${folder}${resume.steps > 0 ? `, going on after step ${resume.steps}` : ''}`,
+    `${count(totalSteps, 'step')}, learning rate ${learningRate}, log in ${folder}${resume.steps > 0 ? `, continuing after step ${resume.steps}` : ''}`,
   );
 
   let validated: number | undefined;

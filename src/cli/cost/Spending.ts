@@ -58,7 +58,7 @@ export class Spending {
     this.cost$ = evals.trackCost(events$, { model, prices: list, before: sumOf(this.#before) });
     this.spent$ = usd === undefined && tokens === undefined ? EMPTY : evals.budgetSpent(this.cost$, { usd, tokens });
     if (usd !== undefined && list.models[model] === undefined)
-      note(context, `Warning: no price of ${model} in the list of ${list.asOf}: --budget-usd cannot stop it`);
+      note(context, `Warning: no price for ${model} in the list of ${list.asOf}: --budget-usd cannot stop it`);
     this.#watching.add(this.cost$.subscribe((cost) => (this.newest = cost)));
   }
 

@@ -87,8 +87,8 @@ export async function checkAccess(context: Context): Promise<Finding[]> {
       code !== 'authentication'
         ? (details ?? 'See above.')
         : isLocal(href)
-          ? 'The service on this machine has another key: take the one that tinker-rx local printed when it started.'
-          : 'The service does not take the key: make a new one in the Tinker console, then tinker-rx auth login.';
+          ? 'The service on this machine has another key: use the one that tinker-rx local printed when it started.'
+          : 'The service does not accept the key: create a new one in the Tinker console, then tinker-rx auth login.';
     return [wrong(code === 'unsupported_version' ? 'Protocol' : 'Access', message, advice)];
   }
 }

@@ -7,9 +7,14 @@ export function illnessOf(status: number, text: string, href: string): Finding |
     return wrong('Health', `HTTP ${status}`, 'Leave /api/v1 out of the address: it is added to it.');
   // Some services tell nothing at all without a key.
   if (status === 401) return undefined;
-  if (status >= 500) return wrong('Health', `HTTP ${status}`, 'Somebody answers there, but is ill: try again later.');
+  if (status >= 500)
+    return wrong('Health', `HTTP ${status}`, 'A server answers there, but it is failing: try again later.');
   if (status >= 400)
-    return wrong('Health', `HTTP ${status}`, 'Somebody answers there, but it is no Tinker service: check the address.');
+    return wrong(
+      'Health',
+      `HTTP ${status}`,
+      'A server answers there, but it is not a Tinker service: check the address.',
+    );
   return isRecord(text)
     ? undefined
     : wrong(

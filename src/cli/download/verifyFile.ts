@@ -37,7 +37,7 @@ async function verifySafetensors(path: string, name: string): Promise<void> {
       const header = JSON.parse(text.toString('utf8')) as Record<string, { data_offsets?: [number, number] }>;
       ends = Object.values(header).map((tensor) => tensor.data_offsets?.[1] ?? 0);
     } catch {
-      throw broken(name, 'its header is no JSON');
+      throw broken(name, 'its header is not JSON');
     }
     const expected = 8 + length + Math.max(0, ...ends);
     if (size !== expected) throw broken(name, `${size} bytes instead of ${expected}`);

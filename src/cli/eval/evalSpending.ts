@@ -28,7 +28,7 @@ export async function evalSpending(
   const { readPrices, trackCost, withinBudget } = await import('../../evals/index.js');
   const prices = readPrices(file);
   if (usd !== undefined && prices.models[model] === undefined)
-    note(context, `Warning: no price of ${model} in the list of ${prices.asOf}: --budget-usd cannot stop it`);
+    note(context, `Warning: no price for ${model} in the list of ${prices.asOf}: --budget-usd cannot stop it`);
   const cost$ = trackCost(events$, { model, prices });
   let cost: Cost | undefined;
   let stopped: string | undefined;

@@ -23,7 +23,7 @@ export function declareCheckpoint(program: Command, declaration: Declaration): v
     )
     .option('--owner <who>', 'own, accessible, or the URN of a user', 'own')
     .option('--base-model <name>', 'base model (may be repeated)', several)
-    .option('--limit <n>', 'most checkpoints to show, 0 for all', integer(0), 20)
+    .option('--limit <n>', 'maximum number of checkpoints (0 = all)', integer(0), 20)
     .action(lazily(declaration, () => import('../commands/checkpointSearch.js')));
   checkpoint
     .command('info')
@@ -75,8 +75,8 @@ export function declareCheckpoint(program: Command, declaration: Declaration): v
     .command('export')
     .description('Write a checkpoint as a PEFT adapter that vLLM, SGLang or PEFT load')
     .argument('<checkpoint>', `${PATH}, or a folder that it was downloaded to`)
-    .requiredOption('-o, --output <folder>', 'folder to make')
-    .option('--peft', "PEFT's layout; there is no other")
+    .requiredOption('-o, --output <folder>', 'folder to create')
+    .option('--peft', "the layout: PEFT's is the only one")
     .addOption(new Option('--for <server>', 'what will load it').choices(SERVERS).default('vllm'))
     .option('--base <model>', 'base model: a folder, or a repository of the hub (default: what it was trained from)')
     .option('--force', 'replace a folder that exists')
@@ -85,7 +85,7 @@ export function declareCheckpoint(program: Command, declaration: Declaration): v
     .command('merge')
     .description('Write the base model with a checkpoint added to its weights')
     .argument('<checkpoint>', `${PATH}, or a folder that it was downloaded to`)
-    .requiredOption('-o, --output <folder>', 'folder to make')
+    .requiredOption('-o, --output <folder>', 'folder to create')
     .option('--base <model>', 'base model: a folder, or a repository of the hub (default: what it was trained from)')
     .option('--force', 'replace a folder that exists')
     .action(lazily(declaration, () => import('../commands/checkpointMerge.js')));

@@ -17,7 +17,7 @@ export function declareEvaluation(program: Command, declaration: Declaration): v
     .option('--criteria <text>', 'what makes an answer good, for --judge')
     .option('--rollout <module>', 'exports agent(renderer), for more than one turn: a hook as for grpo')
     .option('--likelihood', 'score the conversations of the file instead of asking: NLL, bits per byte, accuracy')
-    .option('-n, --num-samples <n>', 'answers per task; with several, pass@k is told', integer(1), 1)
+    .option('-n, --num-samples <n>', 'answers per task; with several, pass@k is reported', integer(1), 1)
     .option('--max-tokens <n>', 'maximum tokens per answer', integer(1), 512)
     .option('--temperature <t>', '0 is greedy', number(0), 1)
     .option('--top-p <p>', 'nucleus sampling', number(0), 1)

@@ -14,7 +14,7 @@ export async function dryRun(context: Context, { config, spending }: TrainPlan):
   const { model, batchSize, epochs } = config;
   if (model === undefined) {
     throw new CliError('--dry-run without --model', {
-      details: 'Which model a checkpoint is of, only the service knows: give --model instead of --from.',
+      details: 'Only the service knows the base model of a checkpoint: give --model instead of --from.',
       exitCode: 2,
     });
   }
@@ -43,7 +43,7 @@ export async function dryRun(context: Context, { config, spending }: TrainPlan):
         : [['Validation', `${validated.toLocaleString('en-US')} tokens, ${count(validations, 'time')}`] as const]),
       [
         'Cost',
-        usd === undefined ? `no price of ${model} in the list of ${asOf}` : `$${usd.toFixed(4)}, prices of ${asOf}`,
+        usd === undefined ? `no price for ${model} in the list of ${asOf}` : `$${usd.toFixed(4)}, prices of ${asOf}`,
       ],
       ...(fits ? [] : [['Budget', 'not enough: the run would stop early'] as const]),
     ],

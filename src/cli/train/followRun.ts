@@ -220,5 +220,5 @@ export function reportRun(
 function costLine(cost: Cost): string {
   const { usd, unpriced, pricesAsOf } = cost;
   const dated = usd === undefined ? '' : `, prices of ${pricesAsOf}`;
-  return `${costText(cost)}${dated}${unpriced.length === 0 ? '' : `; no price of ${unpriced.join(', ')}`}`;
+  return `${costText(cost)}${dated}${unpriced.length === 0 ? '' : `; no price for ${unpriced.join(', ')}`}`;
 }

@@ -1,6 +1,6 @@
 import type { Observer } from 'rxjs';
 
-/** What a future's work may tell its future while it runs. */
+/** What a future's work may report to its future while it runs. */
 export interface FutureProgress {
   /** The service has accepted the work under this id. */
   accepted(requestId: string): void;

@@ -151,7 +151,7 @@ export class NumberedSends {
     if (isRepetition) return unsettled.requests;
     const { path } = unsettled.requests[0]!;
     throw new MissingRequestError(
-      `the service may not have request ${missingSeqId} (${path}) of model ${this.modelId}, and would wait for it for ever: make that call again as it was, or resume from the last save with createTrainingClientFromStateWithOptimizer. It failed with: ${cause.message}`,
+      `the service may not have request ${missingSeqId} (${path}) of model ${this.modelId}, and would wait for it forever: make that call again as it was, or resume from the last save with createTrainingClientFromStateWithOptimizer. It failed with: ${cause.message}`,
       { cause },
     );
   }

@@ -49,7 +49,7 @@ export class Tiles {
     this.#show('Samples', state.samples.length === 0 ? undefined : whole(state.samples.last!.id + 1));
     this.#show('Samples/s', live ? number(samplesPerSecond(state, nowMs)) : undefined);
     this.#show('Cycles/step', series?.column('cycles') === undefined ? undefined : number(series.last('cycles')));
-    this.#show('Under way', live ? whole(events.load?.calls ?? events.requests.size) : undefined);
+    this.#show('In flight', live ? whole(events.load?.calls ?? events.requests.size) : undefined);
     if (live) this.#showBytes(state);
     else this.#show('Bytes in flight', undefined);
     const retries = (events.counts['request-retry'] ?? 0) + (events.counts['sample-resubmitted'] ?? 0);

@@ -39,7 +39,7 @@ export class Waiting {
     const told = events.load !== undefined || Object.keys(events.counts).length > 0;
     this.#summary.textContent = told
       ? summaryOf(waits, events.load?.calls)
-      : 'What is read from a log waits for nothing; a run that serves this page itself shows here what it waits for.';
+      : 'A run that is read from its log shows no waits. A run that serves this page shows here what it waits for.';
     this.#lately.hidden = !told;
     this.#table.hidden = waits.length === 0;
     patch(

@@ -20,7 +20,7 @@ export function readPage(name: 'page.html' | 'compare.html' = 'page.html'): Page
   const path = PLACES.map((place) => fileURLToPath(new URL(`${place}${name}`, import.meta.url))).find((each) =>
     existsSync(each),
   );
-  if (path === undefined) throw new Error('the page of the dashboard is not there: run `npm run build` first');
+  if (path === undefined) throw new Error('the page of the dashboard is missing: run `npm run build` first');
   const html = readFileSync(path, 'utf8');
   const hashes = (tag: 'script' | 'style') =>
     [...html.matchAll(new RegExp(`<${tag}[^>]*>([\\s\\S]*?)</${tag}>`, 'g'))]

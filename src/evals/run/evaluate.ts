@@ -42,7 +42,7 @@ export interface EvaluateOptions<T, S extends Sampleable = SamplingClient> {
   readonly expected?: (task: T) => string | undefined;
   /** What was said. Default: `logs.text` of the rollout, which ready environments tell, or its last turn read by `renderer`. */
   readonly output?: (trajectory: Trajectory, task: T) => string;
-  /** Reads answers where the rollout does not tell their text. */
+  /** Reads answers if the rollout does not contain their text. */
   readonly renderer?: Renderer;
   /** How many answers may be in flight at once: ≥ 1; an example always runs whole. Default 2000. */
   readonly concurrency?: number;

@@ -10,7 +10,7 @@ export interface EvalSample {
   readonly score: number;
   /** All scores by name. */
   readonly scores: Readonly<Record<string, number>>;
-  /** What the rollout tells of itself. */
+  /** Metrics that the rollout reports. */
   readonly metrics?: Readonly<Record<string, number>>;
   /** Tokens of all prompts, and tokens sampled. */
   readonly promptTokens: number;

@@ -9,7 +9,7 @@ export interface SummarizeOptions {
   readonly passAt?: number;
   /** How sure the intervals are: between 0 and 1. Default 0.95. */
   readonly confidence?: number;
-  /** For which k pass@k is told. Default: 1, 2, 4, … and the number of samples. */
+  /** For which k pass@k is reported. Default: 1, 2, 4, … and the number of samples. */
   readonly k?: readonly number[];
 }
 

@@ -123,7 +123,7 @@ function checkReferences(nodes: readonly CustomLossNode[]): void {
       if (typeof argument !== 'object' || argument === null) return;
       const reference = (argument as { ref?: unknown }).ref;
       if (typeof reference === 'string' && !known.has(reference)) {
-        throw new ValidationError(`node ${name} uses ${reference}, which is not there yet`);
+        throw new ValidationError(`node ${name} uses ${reference}, which is not defined before it`);
       }
       Object.values(argument).forEach(check);
     };

@@ -56,7 +56,7 @@ function argumentsOf({ arguments: text }: ToolCall): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Error(`the arguments are no JSON: ${(error as Error).message}`);
+    throw new Error(`the arguments are not JSON: ${(error as Error).message}`);
   }
 }
 

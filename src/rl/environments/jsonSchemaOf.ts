@@ -5,7 +5,7 @@ export function jsonSchemaOf(name: string, schema: StandardSchema): Readonly<Rec
   const { jsonSchema, vendor } = schema['~standard'];
   if (jsonSchema === undefined) {
     throw new TypeError(
-      `tool ${name}: schemas of ${vendor} do not tell their JSON Schema here, so give it as parameters`,
+      `tool ${name}: schemas of ${vendor} have no JSON Schema that can be read here: pass it as parameters`,
     );
   }
   return jsonSchema.input({ target: 'draft-07' });

@@ -73,7 +73,7 @@ describe('a rank file', () => {
   });
 
   it('without a rank for some byte ended in a trap of WebAssembly at the first text with it', async () => {
-    const wrong = new TokenizerError('tiktoken.model has no rank for the byte 0: it is damaged, or no rank file');
+    const wrong = new TokenizerError('tiktoken.model has no rank for the byte 0: it is damaged, or not a rank file');
     await expect(kimiTokenizer('x', { ranks: 'YQ== 0\nYg== 1\n', config: {} })).rejects.toThrow(wrong);
   });
 

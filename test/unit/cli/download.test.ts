@@ -158,7 +158,11 @@ describe('verifyFile', () => {
     ['cut.safetensors', safetensors(3), 'bytes instead of'],
     ['long.safetensors', safetensors(5), 'bytes instead of'],
     ['short.safetensors', safetensors(4).subarray(0, 20), 'cut off'],
-    ['odd.safetensors', Buffer.concat([Buffer.from([2, 0, 0, 0, 0, 0, 0, 0]), Buffer.from('no')]), 'header is no JSON'],
+    [
+      'odd.safetensors',
+      Buffer.concat([Buffer.from([2, 0, 0, 0, 0, 0, 0, 0]), Buffer.from('no')]),
+      'header is not JSON',
+    ],
     ['bad.json', Buffer.from('{"a":'), 'is not valid JSON'],
   ])('refuses %s', async (name, bytes, reason) => {
     await expect(verifyFile(write(name, bytes), name, none)).rejects.toThrow(reason);

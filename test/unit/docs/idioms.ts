@@ -1,7 +1,7 @@
 /** Each idiom, with what to write instead. */
 const IDIOMS: readonly (readonly [RegExp, string])[] = [
   [
-    /\b(?:cycles?|nats|tokens?|samples?|bytes|steps?|rows?|requests?|replies|MB|cores?) an? (?:step|token|second|minute|line|prompt|answer|row|epoch|datum|request)\b/,
+    /\b(?:cycles?|nats|tokens?|samples?|bytes|steps?|rows?|requests?|replies|MB|cores?|values?|targets?) an? (?:step|token|position|second|minute|line|prompt|answer|row|epoch|datum|request)\b/,
     'per step, per token, …',
   ],
   [/\b(?:a|one) (?:line|request|row) an? (?:prompt|conversation|row|request|answer)\b/, 'one line per prompt'],
@@ -18,6 +18,11 @@ const IDIOMS: readonly (readonly [RegExp, string])[] = [
   [/(?<!\bfrom )\bwhere (?:it|they|Node|the service|the server) can\b/, 'if supported'],
   [/\bmost (?:tokens|runs|rows|bytes) (?:of|to)\b/, 'maximum tokens'],
   [/\b(?:that|which) (?:is|are) (?:none|no (?:text|terminal|conversations?))\b/, 'is not valid, is not a …'],
+  [/\b(?:is|are|or) no (?:JSON|tokens?|rank file|\w+ (?:file|service|adapter)\b)/, 'is not JSON, is not a …'],
+  [/\b(?:does not|do not|did not|will not) take (?:the|this|a) key\b|\btakes (?:the|this|a) key\b/, 'accepts the key'],
+  [/\bsomebody answers\b|\b(?:is|are) ill\b/, 'a server, fails'],
+  [/\b(?:tells|tell) (?:no|its|their|of)\b/, 'reports'],
+  [/\bno price of\b/, 'no price for'],
   [/\b(?:after|every|of|save|for) so (?:many|often)\b/, 'every n steps'],
   [/\bfails? in passing\b/, 'fails transiently'],
   [/\bfor ever\b/, 'forever'],
@@ -27,11 +32,13 @@ const IDIOMS: readonly (readonly [RegExp, string])[] = [
   [/\bheld against\b/, 'compared with, checked against'],
 ];
 
+const GLOBAL = IDIOMS.map(([pattern, instead]) => [new RegExp(pattern, 'gi'), instead] as const);
+
 /** The idioms in a text, as `what: "where" → instead`. */
 export function idiomsIn(name: string, text: string): string[] {
   const flat = text.replace(/\s+/g, ' ');
-  return IDIOMS.flatMap(([pattern, instead]) =>
-    Array.from(flat.matchAll(new RegExp(pattern, 'gi')), ({ 0: found, index }) => {
+  return GLOBAL.flatMap(([pattern, instead]) =>
+    Array.from(flat.matchAll(pattern), ({ 0: found, index }) => {
       const around = flat.slice(Math.max(0, index - 30), index + found.length + 20);
       return `${name}: "${found}" in "…${around}…" → ${instead}`;
     }),

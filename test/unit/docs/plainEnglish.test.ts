@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { buildProgram } from '../../../src/cli/program.js';
 import { surroundings } from '../cli/terminal.js';
 import { idiomsIn } from './idioms.js';
+import { messagesIn, messagesOf } from './messages.js';
 import { PAGES, root } from './snippets.js';
 
 const read = (page: string): string => readFileSync(`${root}${page}`, 'utf8');
@@ -30,6 +31,24 @@ describe('plain English', () => {
     const commands = commandsOf(program).filter((command) => !command.name().startsWith('__'));
     expect(commands.length).toBeGreaterThan(30);
     expect(commands.flatMap((command) => idiomsIn(command.name(), command.helpInformation()))).toStrictEqual([]);
+  });
+
+  it('in errors, log lines, events and labels', () => {
+    const messages = messagesIn();
+    expect(messages.length).toBeGreaterThan(5000);
+    expect(messages.flatMap(({ where, text }) => idiomsIn(where, text))).toStrictEqual([]);
+  });
+
+  it('is looked for in every text of a module, and not in its comments', () => {
+    const source = [
+      "// a comment that goes on\nimport { a } from './goes on.js';",
+      "throw new Error(`step ${step} goes ` + 'on');",
+      "log(`${ready ? 'it is under way' : ''}`);",
+    ];
+    expect(messagesOf('a.ts', source.join('\n')).flatMap(({ where, text }) => idiomsIn(where, text))).toStrictEqual([
+      'a.ts:3: "goes on" in "…step … goes on…" → continues, resumes',
+      'a.ts:4: "under way" in "…it is under way…" → in flight, pending',
+    ]);
   });
 
   it('is missed by what the list is for', () => {

@@ -247,7 +247,7 @@ describe('toolUse', () => {
   it('wants a description of the arguments that a model can read', () => {
     const tools = { add: { ...add, parameters: undefined } } as never;
     expect(() => toolUse({ renderer, tools, start: () => [] })).toThrow(
-      'tool add: schemas of by hand do not tell their JSON Schema here, so give it as parameters',
+      'tool add: schemas of by hand have no JSON Schema that can be read here: pass it as parameters',
     );
   });
 });

@@ -44,7 +44,7 @@ export function checkBytes(ranks: string, file: string): void {
   const tokens = new Set(rankedTokens(ranks));
   for (let byte = 0; byte < 256; byte++) {
     if (!tokens.has(Buffer.of(byte).toString('base64')))
-      throw new TokenizerError(`${file} has no rank for the byte ${byte}: it is damaged, or no rank file`);
+      throw new TokenizerError(`${file} has no rank for the byte ${byte}: it is damaged, or not a rank file`);
   }
 }
 

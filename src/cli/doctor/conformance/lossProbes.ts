@@ -27,7 +27,7 @@ const ADVANTAGES = TARGETS.map((_, index) => (index % 3) - 0.5);
 const SHIFTS = TARGETS.map((_, index) => (index - 4) / 15);
 
 function compared(loss: number | undefined, expected: number): Outcome {
-  if (loss === undefined) return differs('runs; tells no loss to compare');
+  if (loss === undefined) return differs('runs; reports no loss to compare');
   return close(loss, expected) ? yes() : differs(`${loss.toFixed(4)} instead of ${expected.toFixed(4)}`);
 }
 
@@ -112,7 +112,7 @@ export const lossProbes: readonly Probe[] = [
         .catch(() => undefined);
       const [one, two] = [await norm(1), await norm(2)];
       if (one === undefined || two === undefined)
-        return { state: 'unknown', note: 'optim_step tells no gradient norm' };
+        return { state: 'unknown', note: 'optim_step reports no gradient norm' };
       return close(two / one, 2, 0.02)
         ? yes()
         : differs(`weights of 2 give ${(two / one).toFixed(2)} times the gradient of 1`);

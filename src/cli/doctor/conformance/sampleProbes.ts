@@ -135,7 +135,7 @@ export const sampleProbes: readonly Probe[] = [
           return yes();
         cursor = Number(found['cursor']);
       }
-      return differs('the sample is not among what it tells');
+      return differs('the reply does not contain the sample');
     },
   },
   {

@@ -119,5 +119,5 @@ function textOf({ logs, turns }: Trajectory, renderer: Renderer | undefined): st
   const text = logs?.['text'];
   if (typeof text === 'string') return text;
   if (renderer !== undefined) return renderer.parse(turns.at(-1)!.sequence.tokens).text;
-  throw new TypeError('the rollout does not tell what was said: give the option renderer or output, or logs.text');
+  throw new TypeError('the rollout does not contain its text: give the option renderer or output, or logs.text');
 }

@@ -126,7 +126,7 @@ const gspo: Prepare = (inputs, shape, config) => {
 
 const CLIP_KEYS = Object.keys(DEFAULT_CLIP);
 
-/** Each loss with the config keys it takes. Only cross_entropy takes several targets a token. */
+/** Each loss with the config keys it takes. Only cross_entropy takes several targets per token. */
 const LOSSES: Readonly<Record<LossName, { readonly prepare: Prepare; readonly config: readonly string[] }>> = {
   cross_entropy: { prepare: crossEntropy, config: [] },
   importance_sampling: { prepare: importanceSampling, config: [] },
@@ -166,7 +166,7 @@ export function findLoss(
   return (inputs, shape) => {
     if (name !== 'cross_entropy' && shape.length !== 1) {
       throw inputs.fault(
-        `target_tokens has shape [${shape.join(', ')}]; only cross_entropy takes several targets a token`,
+        `target_tokens has shape [${shape.join(', ')}]; only cross_entropy takes several targets per token`,
       );
     }
     return prepare(inputs, shape, config);
