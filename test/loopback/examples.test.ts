@@ -1,17 +1,39 @@
 import { execFile } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { beforeAll, describe, expect, it } from 'vitest';
+import ts from 'typescript';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { patternOf, shapeOf } from './support/runSnippet.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
 
+/** Inside the package, so that it can be imported by its name. */
+const compiled = `${root}/artifacts/examples-${process.pid}`;
+/** These start TypeScript in other processes, by tsx, as a reader does. For the others it would only take a second of CPU time each. */
+const BY_TSX = new Set(['processes', 'rlProcesses']);
+const compilerOptions = {
+  module: ts.ModuleKind.ESNext,
+  target: ts.ScriptTarget.ES2022,
+  verbatimModuleSyntax: true,
+};
+
+function compile(): void {
+  mkdirSync(compiled, { recursive: true });
+  symlinkSync(`${root}/examples/data`, `${compiled}/data`, 'dir');
+  for (const name of readdirSync(`${root}/examples`).filter((each) => each.endsWith('.ts'))) {
+    const source = readFileSync(`${root}/examples/${name}`, 'utf8');
+    const { outputText } = ts.transpileModule(source, { compilerOptions });
+    writeFileSync(`${compiled}/${name.replace(/ts$/, 'js')}`, outputText);
+  }
+}
+
 /** Runs an example without a key, so on the embedded service, and sees that it prints what examples/README.md shows. */
 async function output(example: string): Promise<string> {
   const { TINKER_API_KEY: _, TINKER_BASE_URL: __, ...env } = process.env;
-  const { stdout } = await run(process.execPath, ['--import', 'tsx', `examples/${example}.ts`], {
+  const program = BY_TSX.has(example) ? ['--import', 'tsx', `examples/${example}.ts`] : [`${compiled}/${example}.js`];
+  const { stdout } = await run(process.execPath, program, {
     cwd: root,
     // Without the paths of tsconfig.json, which lead to the source: what users have is the built package.
     env: { ...env, TSX_TSCONFIG_PATH: 'tsconfig.build.json' },
@@ -33,7 +55,9 @@ const codeLines = (example: string): number =>
 
 beforeAll(() => {
   if (!existsSync(`${root}/dist/index.js`)) throw new Error('examples run on the built package: `npm run build` first');
+  compile();
 });
+afterAll(() => rmSync(compiled, { recursive: true, force: true }));
 
 describe('examples', () => {
   const numbers = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, number]) => Number(number));
