@@ -135,6 +135,8 @@ export const shown = fromDashboard(url).pipe(foldDashboard());
 /** The oldest TypeScript that understands the types, as the README says. Before 5.7 typed arrays were not generic. */
 const OLDEST_TYPESCRIPT = '5.7';
 
+const TYPESCRIPT_7 = join(root, 'node_modules/typescript-7');
+
 const STRICT = {
   target: 'ES2022',
   strict: true,
@@ -298,8 +300,14 @@ export function packageSteps() {
         typeCheck('nodenext', CONSUMER_TS, { module: 'NodeNext', moduleResolution: 'NodeNext', types: ['node'] }),
     },
     {
-      name: 'package: types under bundler',
-      run: () => typeCheck('bundler', CONSUMER_TS, { module: 'ESNext', moduleResolution: 'Bundler', types: ['node'] }),
+      name: 'package: types under bundler, with TypeScript 7',
+      run: () =>
+        typeCheck(
+          'bundler',
+          CONSUMER_TS,
+          { module: 'ESNext', moduleResolution: 'Bundler', types: ['node'] },
+          TYPESCRIPT_7,
+        ),
     },
     {
       name: `package: types under TypeScript ${OLDEST_TYPESCRIPT}, the oldest that the README promises`,
@@ -319,13 +327,18 @@ export function packageSteps() {
     {
       name: 'package: types of the dashboard in a browser, without Node',
       run: () =>
-        typeCheck('browser', BROWSER_TS, {
-          module: 'ESNext',
-          moduleResolution: 'Bundler',
-          customConditions: ['browser'],
-          lib: ['ES2022', 'DOM', 'DOM.Iterable'],
-          types: [],
-        }),
+        typeCheck(
+          'browser',
+          BROWSER_TS,
+          {
+            module: 'ESNext',
+            moduleResolution: 'Bundler',
+            customConditions: ['browser'],
+            lib: ['ES2022', 'DOM', 'DOM.Iterable'],
+            types: [],
+          },
+          TYPESCRIPT_7,
+        ),
     },
     {
       name: 'package: what is not used is not bundled',
