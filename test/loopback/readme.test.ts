@@ -18,8 +18,9 @@ it('the demo prints what the README shows', async () => {
   const log = mkdtempSync(join(tmpdir(), 'demo-'));
   try {
     const demo = [`${root}dist/cli/main.js`, 'demo', '--log', log];
-    // Run by `npx vitest`, the command would say `npx tinker-rx` where it names itself.
-    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('npm_')));
+    // As `npx tinker-rx demo` and `npm run demo` start it, however this test was started: it names itself as it was called.
+    const own = Object.entries(process.env).filter(([name]) => !name.startsWith('npm_'));
+    const env = { ...Object.fromEntries(own), npm_command: 'exec' };
     const { stdout } = await promisify(execFile)(process.execPath, demo, { env });
     expect(shapeOf(stdout.replace(curve, '▁'))).toMatch(patternOf(shown!.replace(curve, '▁')));
   } finally {

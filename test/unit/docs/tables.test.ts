@@ -10,6 +10,14 @@ const found = (path: string, pattern: RegExp): string[] =>
   Array.from(read(path).matchAll(pattern), ([, name]) => name!);
 
 describe('tables of the guides', () => {
+  it('docs/performance.md has what npm run bench measures first, and says how many that are', () => {
+    const measured = found('bench/run.mjs', /from '\.\/(\w+)\.mjs'/g);
+    expect(measured.length).toBeGreaterThan(8);
+    const rows = found('docs/performance.md', /^\| `bench\/(\w+)\.mjs`/gm);
+    expect(rows.slice(0, measured.length).sort()).toStrictEqual(measured.sort());
+    expect(read('docs/performance.md')).toContain(`measures the first ${measured.length} rows`);
+  });
+
   it('docs/events.md has every event', () => {
     const types = found('src/client/events.ts', /readonly type: '([a-z-]+)'/g);
     expect(types.length).toBeGreaterThan(15);
