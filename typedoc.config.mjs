@@ -8,6 +8,23 @@ const rooms = Object.keys(exports)
 const index = readFileSync(new URL('docs/README.md', import.meta.url), 'utf8');
 const pages = Array.from(index.matchAll(/\]\(([\w-]+\.md)\)/g), ([, page]) => `docs/${page}`);
 
+/** Pages of the repository have no front matter: their titles in the site, and where they stand. */
+const REPOSITORY_PAGES = {
+  CHANGELOG: { title: 'Changelog', group: 'Help' },
+  SECURITY: { title: 'Security', group: 'Help' },
+  CONTRIBUTING: { title: 'Contributing', group: 'Internals' },
+  'test/parity/skyrl': { title: 'A real SkyRL server', group: 'Internals' },
+};
+
+function nameRepositoryPages(app) {
+  app.converter.on('createDocument', (_, document) => {
+    const page = REPOSITORY_PAGES[document.name];
+    if (page === undefined) return;
+    document.name = page.title;
+    document.frontmatter.group = page.group;
+  });
+}
+
 /** @type {Partial<import('typedoc').TypeDocOptions>} */
 export default {
   name: 'tinker-rx',
@@ -17,6 +34,8 @@ export default {
   skipErrorChecking: true,
   out: 'docs/api',
   readme: 'README.md',
+  customCss: 'docs/site.css',
+  plugin: [nameRepositoryPages],
   projectDocuments: [
     'docs/README.md',
     ...pages,

@@ -1,3 +1,8 @@
+/**
+ * Evaluations: tasks, an agent, scorers, and statistics to compare two runs. Cost and budgets of a run.
+ *
+ * @module tinker-rx/evals
+ */
 export { type Budget, budgetSpent, type BudgetSpent } from './cost/budgetSpent.js';
 export { type ModelPrice, type PriceList, readPrices } from './cost/prices.js';
 export { type Reconciliation, reconcileCost } from './cost/reconcileCost.js';

@@ -1,2 +1,7 @@
+/**
+ * Traces of a client's calls for OpenTelemetry.
+ *
+ * @module tinker-rx/opentelemetry
+ */
 export { ATTRIBUTE, SPAN, SPAN_EVENT } from './names.js';
 export { toOpenTelemetry, type OpenTelemetryOptions } from './toOpenTelemetry.js';

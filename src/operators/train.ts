@@ -83,7 +83,7 @@ const HELD_STEPS = 64;
  * Trains on batches, in order, with the next ones already submitted while one runs.
  *
  * ```
- * source    (abcd|)                ahead 1, four frames a step on the service
+ * source    (abcd|)                ahead 1, four frames per step on the service
  * a         ----s|
  * b         --------t|             submitted at once, behind a
  * c             --------u|         submitted when a is done, behind b

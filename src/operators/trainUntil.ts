@@ -38,7 +38,7 @@ export type TrainUntilOptions = TrainOptions & {
  * and saves a checkpoint of the last one, to resume from.
  *
  * ```
- * source    (abcd|)                ahead 0, four frames a step, two for a save
+ * source    (abcd|)                ahead 0, four frames per step, two for a save
  * stop$     ------x
  * result    ----s-----(t|)         b was submitted and is finished; t has its checkpoint; c and d are not trained on
  * ```
