@@ -13,7 +13,9 @@ let opened: number;
 let lane: UndiciTransport;
 
 beforeEach(async () => {
-  [held, arrived, opened] = [new Map(), [], 0];
+  held = new Map();
+  arrived = [];
+  opened = 0;
   server = createServer((request, response) => {
     arrived.push(request.url!);
     held.set(request.url!, response);
