@@ -12,6 +12,7 @@ const result = encodeSampleResponse({
   sequences: [
     { stopReason: 'length', tokens: new Int32Array(SAMPLED_TOKENS), logprobs: new Float32Array(SAMPLED_TOKENS) },
   ],
+  promptCacheHitTokens: 0,
 });
 const answers = { create_session: { session_id: 's' }, create_sampling_session: { sampling_session_id: 's:sample:0' } };
 let accepted = 0;
