@@ -50,6 +50,14 @@ export abstract class MarkedRenderer extends MessageRenderer {
     return reader.finish();
   }
 
+  /** @internal What `parseStream` emits between header and end for a response that has arrived as a whole, without its operators. */
+  parseWhole(tokens: ArrayLike<number>, options: ParseOptions = {}): readonly ResponseDelta[] {
+    const reader = this.#reader(options);
+    for (let i = 0; i < tokens.length; i++) reader.feed(tokens[i]!);
+    reader.finish();
+    return reader.take();
+  }
+
   parseStream(options: ParseOptions = {}): OperatorFunction<number | ArrayLike<number>, ResponseDelta> {
     return (source) =>
       defer(() => {

@@ -11,6 +11,8 @@ import {
   takeUntil,
   tap,
 } from 'rxjs';
+import { MarkedRenderer } from '../../chat/renderers/MarkedRenderer.js';
+import type { ResponseDelta } from '../../chat/renderers/Renderer.js';
 import { cancelling } from '../../operators/internal/cancelling.js';
 import { sampleInPieces } from '../../sources/sampleInPieces.js';
 import type { ModelInput } from '../../wire/modelInput.js';
@@ -29,13 +31,21 @@ export function streamChat(model: ChatModel, request: ChatRequest): Observable<C
   });
 }
 
-/** `count` replies to one prompt, sampled in one request. */
-export function completeChat(model: ChatModel, request: ChatRequest, count = 1): Observable<readonly ChatReply[]> {
+/** `count` replies to one prompt, sampled in one request; `onReply` is told of each. */
+export function completeChat(
+  model: ChatModel,
+  request: ChatRequest,
+  count = 1,
+  onReply: (reply: ChatReply) => void = () => {},
+): Observable<readonly ChatReply[]> {
   return defer(() => {
     const prompt = chatPrompt(model, request);
-    return cancelling(sampled(model, request, prompt, count), (response) =>
-      response.sequences.map((sequence) => readWhole(model, request, prompt, wholePart(sequence, response, prompt))),
-    );
+    return cancelling(sampled(model, request, prompt, count), (response) => {
+      const parts = response.sequences.map((sequence) => wholePart(sequence, response, prompt));
+      const replies = parts.map((part) => readWhole(model, request, prompt, part));
+      replies.forEach(onReply);
+      return replies;
+    });
   });
 }
 
@@ -43,13 +53,20 @@ export function completeChat(model: ChatModel, request: ChatRequest, count = 1):
 function readWhole(model: ChatModel, request: ChatRequest, prompt: ModelInput, part: Part): ChatReply {
   const reader = new ReplyReader(model, request, prompt);
   reader.add(part);
-  let failure: { readonly error: unknown } | undefined;
-  of(part.tokens)
-    .pipe(model.renderer.parseStream())
-    .subscribe({ next: (delta) => reader.read(delta), error: (error: unknown) => (failure = { error }) });
-  if (failure !== undefined) throw failure.error;
+  for (const delta of deltasOf(model, part.tokens)) reader.read(delta);
   reader.rest();
   return reader.reply();
+}
+
+function deltasOf({ renderer }: ChatModel, tokens: Int32Array): readonly ResponseDelta[] {
+  if (renderer instanceof MarkedRenderer) return renderer.parseWhole(tokens);
+  const deltas: ResponseDelta[] = [];
+  let failure: { readonly error: unknown } | undefined;
+  of(tokens)
+    .pipe(renderer.parseStream())
+    .subscribe({ next: (delta) => deltas.push(delta), error: (error: unknown) => (failure = { error }) });
+  if (failure !== undefined) throw failure.error;
+  return deltas;
 }
 
 function partsOf(model: ChatModel, request: ChatRequest, prompt: ModelInput): Observable<Part> {

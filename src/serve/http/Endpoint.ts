@@ -20,7 +20,7 @@ export interface Gateway {
 /** A JSON answer, or server-sent events as they come; unsubscribing from those cancels the sample. */
 export type Answer = { readonly json: unknown } | { readonly events: Observable<string> };
 
-/** One path of an API. Unsubscribing cancels what is in flight. */
+/** One path of an API: it emits one answer. Unsubscribing cancels what is in flight. */
 export type Endpoint = (body: unknown, gateway: Gateway) => Observable<Answer>;
 
 /** One server-sent event. */

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Subscription, take } from 'rxjs';
+import { Subscription } from 'rxjs';
 import { checkAccess, type Access } from './access.js';
 import type { Answer, Endpoint, Gateway } from './Endpoint.js';
 import { GatewayError, toGatewayError } from './GatewayError.js';
@@ -104,7 +104,8 @@ function answer(
     const work = new Subscription();
     const answered = (found: Answer): void => {
       if ('json' in found) {
-        response.writeHead(200, JSON_TYPE).end(JSON.stringify(found.json));
+        const body = Buffer.from(JSON.stringify(found.json));
+        response.writeHead(200, { ...JSON_TYPE, 'content-length': body.length }).end(body);
         return;
       }
       response.writeHead(200, EVENT_TYPE);
@@ -117,11 +118,15 @@ function answer(
       resolve();
     });
     if (response.destroyed) resolve();
-    else work.add(endpoint(body, gateway).pipe(take(1)).subscribe({ next: answered, error: fail }));
+    else work.add(endpoint(body, gateway).subscribe({ next: answered, error: fail }));
   });
 }
 
+/** Nothing in it that a URL would write differently. */
+const PLAIN_PATH = /^\/[\w/-]*$/;
+
 function pathOf(url: string | undefined): string {
+  if (url !== undefined && PLAIN_PATH.test(url) && !url.startsWith('//')) return url;
   if (url === undefined || !URL.canParse(url, 'http://gateway'))
     throw new GatewayError(400, 'this address cannot be read');
   return new URL(url, 'http://gateway').pathname;
@@ -154,7 +159,9 @@ function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer>
     request.once('end', () => resolve(Buffer.concat(parts, size)));
     request.once('error', reject);
     // A caller that hangs up in the middle of its body: there is nobody to answer.
-    request.once('close', () => reject(new GatewayError(400, 'the body is not complete')));
+    request.once('close', () => {
+      if (!request.complete) reject(new GatewayError(400, 'the body is not complete'));
+    });
   });
 }
 

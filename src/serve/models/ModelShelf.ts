@@ -48,10 +48,12 @@ export class ModelShelf {
   find(name: string | undefined): Promise<ChatModel> {
     const { main } = this.#options;
     if (name === undefined || name === main.name || name === 'default') {
-      const opened = (this.#main ??= main.open());
-      // A failure is not kept: the next caller tries again.
-      opened.catch(() => (this.#main = undefined));
-      return opened;
+      if (this.#main === undefined) {
+        this.#main = main.open();
+        // A failure is not kept: the next caller tries again.
+        this.#main.catch(() => (this.#main = undefined));
+      }
+      return this.#main;
     }
     if (!name.startsWith('tinker://') && !RUN_AT_STEP.test(name)) {
       return Promise.reject(

@@ -1,5 +1,5 @@
-import { concat, concatMap, defer, from, map, type Observable, of, tap } from 'rxjs';
-import type { ChatModel, ChatReply, ChatRequest } from '../completion/ChatRequest.js';
+import { concat, concatMap, defer, from, map, Observable, of, tap } from 'rxjs';
+import type { ChatModel, ChatReply } from '../completion/ChatRequest.js';
 import { askForJson, untilJson } from '../completion/jsonOutput.js';
 import { completeChat, streamChat } from '../completion/streamChat.js';
 import { event, type Answer, type Endpoint, type Gateway } from '../http/Endpoint.js';
@@ -8,11 +8,18 @@ import { logprobsOf } from './logprobs.js';
 
 /** `POST /v1/chat/completions`. */
 export const chatCompletions: Endpoint = (body, gateway) =>
-  defer(() => {
+  // By hand instead of defer, from and concatMap: every answer passes here.
+  new Observable((subscriber) => {
     const ask = readChatAsk(body, gateway);
-    return from(gateway.find(ask.model)).pipe(
-      concatMap((model) => (ask.stream ? of(streamed(model, ask, gateway)) : whole(model, ask, gateway))),
-    );
+    const answer = (model: ChatModel): void => {
+      if (subscriber.closed) return;
+      const answers = ask.stream ? of(streamed(model, ask, gateway)) : whole(model, ask, gateway);
+      answers.subscribe(subscriber);
+    };
+    gateway
+      .find(ask.model)
+      .then(answer)
+      .catch((error: unknown) => subscriber.error(error));
   });
 
 /** Every reply that was asked for; with a schema, each is sampled until it fits. */
@@ -21,14 +28,9 @@ export function repliesOf(
   { request, count, json }: Pick<ChatAsk, 'request' | 'count' | 'json'>,
   gateway: Gateway,
 ): Observable<readonly ChatReply[]> {
-  const told = (asked: ChatRequest) =>
-    tap<readonly ChatReply[]>((replies) => replies.forEach((reply) => gateway.onReply(asked, reply)));
-  if (json === undefined) return completeChat(model, request, count).pipe(told(request));
+  if (json === undefined) return completeChat(model, request, count, (reply) => gateway.onReply(request, reply));
   const asked = askForJson(request, json);
-  const one = completeChat(model, asked, 1).pipe(
-    told(asked),
-    map(([reply]) => reply!),
-  );
+  const one = completeChat(model, asked, 1, (reply) => gateway.onReply(asked, reply)).pipe(map(([reply]) => reply!));
   const all: ChatReply[] = [];
   const each = Array.from({ length: count }, () =>
     untilJson(one, json, gateway.jsonRetries).pipe(tap((r) => all.push(r))),
