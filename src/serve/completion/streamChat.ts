@@ -100,7 +100,10 @@ function sampled(
 }
 
 const wholePart = (sequence: SampledSequence, response: SampleResponse, prompt: ModelInput): Part => ({
-  ...sequence,
+  tokens: sequence.tokens,
+  logprobs: sequence.logprobs,
+  topkLogprobs: sequence.topkLogprobs,
+  stopReason: sequence.stopReason,
   promptTokens: prompt.length,
   promptCacheHitTokens: response.promptCacheHitTokens,
 });
