@@ -56,7 +56,7 @@ const rooms = (...without) =>
 const checks = (...without) => [
   npm('build', 'build', { needed: true }),
   ...rooms(...without),
-  vitest('examples', [EXAMPLES]),
+  vitest('examples', [EXAMPLES], { side: true }),
   vitest('RxJS 8, alpha', ['--config', 'vitest.rxjs8.config.ts']),
   // Run beside the tests, which seldom keep both cores busy. Here and not first: a step is waited for in its place.
   npm('types', 'typecheck', { side: true }),
@@ -166,6 +166,8 @@ const SAME_EVERYWHERE = [
   'test/marbles/**',
   'test/parity/**',
   'test/reliability/soakVirtual.test.ts',
+  // Hundreds of thousands of inputs through our own readers of bytes.
+  'test/reliability/fuzz.test.ts',
   // Functions of values.
   'test/unit/{ai-sdk,client,losses,properties,rl}/**',
   'test/unit/evals/compare.test.ts',
