@@ -1,3 +1,5 @@
+// Clients load this when it is first needed. A test that does not wait for that would leave it half loaded to the files behind it.
+import 'tinker-rx/chat';
 import {
   ModelInput,
   ServiceClient,
