@@ -6,7 +6,7 @@ import {
   type OperatorFunction,
   type Subscription,
 } from 'rxjs';
-import { Queue } from '../client/connection/Queue.js';
+import { Queue } from '../wire/Queue.js';
 import { Gate, withGate } from './gate.js';
 import { Downstream } from './internal/Downstream.js';
 import { type Heard, listen } from './internal/listen.js';

@@ -1,5 +1,5 @@
 import { finalize, type Observable, Subject, takeUntil } from 'rxjs';
-import { Queue } from '../client/connection/Queue.js';
+import { Queue } from '../wire/Queue.js';
 import { Gate, withGate } from '../operators/gate.js';
 import { WatchedQueue } from '../operators/internal/WatchedQueue.js';
 

@@ -1,5 +1,6 @@
 import { Client, type Dispatcher } from 'undici';
 import type { BaseUrl } from './baseUrl.js';
+import { Queue } from '../wire/Queue.js';
 import type { Exchange } from './Exchange.js';
 import type { Carrier } from './Lanes.js';
 import { TransportFailure } from './Transport.js';
@@ -32,8 +33,7 @@ export class Http1Lane implements Carrier {
 export class PooledLane implements Carrier {
   readonly #clients: Client[] = [];
   readonly #free: Client[] = [];
-  #waiting: Exchange[] = [];
-  #next = 0;
+  readonly #waiting = new Queue<Exchange>();
   #onEmpty: (() => void) | undefined;
 
   constructor(
@@ -49,15 +49,13 @@ export class PooledLane implements Carrier {
   }
 
   async close(): Promise<void> {
-    if (this.#next < this.#waiting.length) await new Promise<void>((resolve) => (this.#onEmpty = resolve));
+    if (this.#waiting.length > 0) await new Promise<void>((resolve) => (this.#onEmpty = resolve));
     await Promise.all(this.#clients.map((client) => client.close()));
   }
 
   async destroy(): Promise<void> {
-    const waiting = this.#waiting.slice(this.#next);
-    this.#waiting = [];
-    this.#next = 0;
-    for (const exchange of waiting) exchange.fail(new TransportFailure('connection', 'the client is destroyed'));
+    while (this.#waiting.length > 0)
+      this.#waiting.shift().fail(new TransportFailure('connection', 'the client is destroyed'));
     await Promise.all(this.#clients.map((client) => client.destroy()));
   }
 
@@ -79,12 +77,10 @@ export class PooledLane implements Carrier {
 
   /** The oldest that waits and was not cancelled meanwhile. */
   #shift(): Exchange | undefined {
-    while (this.#next < this.#waiting.length) {
-      const exchange = this.#waiting[this.#next++]!;
+    while (this.#waiting.length > 0) {
+      const exchange = this.#waiting.shift();
       if (!exchange.settled) return exchange;
     }
-    this.#waiting = [];
-    this.#next = 0;
     this.#onEmpty?.();
     return undefined;
   }

@@ -1,5 +1,5 @@
 import { Observable, type Subscriber, type Unsubscribable } from 'rxjs';
-import { Queue } from './Queue.js';
+import { Queue } from '../../wire/Queue.js';
 import type { BudgetUse } from '../session/underWay.js';
 
 /**

@@ -1,5 +1,5 @@
 import { AsyncSubject, Observable, defer, finalize, type ObservableInput } from 'rxjs';
-import { Queue } from '../connection/Queue.js';
+import { Queue } from '../../wire/Queue.js';
 
 interface Turn {
   state: 'reserved' | 'ready' | 'running' | 'over';

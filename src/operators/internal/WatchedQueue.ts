@@ -1,4 +1,4 @@
-import { Queue } from '../../client/connection/Queue.js';
+import { Queue } from '../../wire/Queue.js';
 import { backpressureEvents } from './backpressureEvents.js';
 
 const LONG = 1000;

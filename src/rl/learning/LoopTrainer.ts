@@ -9,7 +9,7 @@ import {
   throwIfEmpty,
 } from 'rxjs';
 import { combineOutputs } from '../../client/training/combineOutputs.js';
-import { Queue } from '../../client/connection/Queue.js';
+import { Queue } from '../../wire/Queue.js';
 import { cancelling } from '../../operators/internal/cancelling.js';
 import { lacks } from '../../operators/internal/lacks.js';
 import type { ForwardPasses, Saves, TakesSnapshots, Trainable } from '../../operators/Trainable.js';

@@ -1,5 +1,5 @@
 import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
-import { Queue } from '../../client/connection/Queue.js';
+import { Queue } from '../../wire/Queue.js';
 import { currentGate, Gate, withGate } from '../../operators/gate.js';
 import { Downstream } from '../../operators/internal/Downstream.js';
 import { type Heard, listen } from '../../operators/internal/listen.js';
