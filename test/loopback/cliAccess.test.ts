@@ -1,33 +1,17 @@
 /** Access to a service from the command line: files with keys, hosts that are not there, servers that are something else. */
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { LocalTinker } from 'tinker-rx/local';
+import { describe, expect, it, vi } from 'vitest';
+import { commandHome } from './support/commandHome.js';
 import { run, type FakeTerminal, type Ran } from '../unit/cli/terminal.js';
 
-let folder: string;
-let local: LocalTinker;
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'tinker-rx-cli-'));
-  local = await LocalTinker.start();
-  vi.stubEnv('TINKER_BASE_URL', local.url);
-  vi.stubEnv('TINKER_API_KEY', local.apiKey);
-  vi.stubEnv('TINKER_LOG', '');
-  vi.stubEnv('NO_COLOR', '1');
-  vi.stubEnv('HOME', folder);
-});
-afterAll(async () => {
-  vi.unstubAllEnvs();
-  await local.close();
-  rmSync(folder, { recursive: true });
-});
+const home = commandHome();
 
 /** What differs from run to run, as long as it was. */
 const steady = (text: string): string =>
-  text.replaceAll(local.url, 'http://127.0.0.1:12345').replaceAll(folder, '/folder');
+  text.replaceAll(home.local.url, 'http://127.0.0.1:12345').replaceAll(home.folder, '/folder');
 const golden = (name: string, text: string) => expect(steady(text)).toMatchFileSnapshot(`golden/cli/${name}.txt`);
 const ok = async (args: readonly string[], terminal?: FakeTerminal): Promise<Ran> => {
   const ran = await run(args, terminal);
@@ -38,7 +22,7 @@ const ok = async (args: readonly string[], terminal?: FakeTerminal): Promise<Ran
 
 describe('auth', () => {
   it('logs in, is known, and logs out', async () => {
-    const key = local.apiKey;
+    const key = home.local.apiKey;
     vi.stubEnv('TINKER_API_KEY', '');
     expect((await run(['auth', 'status'])).stdout).toBe('Credentials available: no\n');
     for (const args of [
@@ -58,7 +42,7 @@ describe('auth', () => {
     const { stdout, stderr } = await ok(['auth', 'login'], { input: `${key}\n` });
     await golden('auth-login', stdout);
     expect(stdout + stderr).not.toContain(key);
-    const file = join(folder, '.tinker', 'credentials.json');
+    const file = join(home.folder, '.tinker', 'credentials.json');
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect((await run(['auth', 'login'], { input: `${key}\n` })).stderr).toContain('Already logged in');
     await golden('auth-status', (await ok(['auth', 'status'])).stdout);
@@ -94,8 +78,8 @@ describe('doctor', () => {
   ])('says what is wrong with %j, and ends with 1', async (environment, message) => {
     for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
     const { code, stdout } = await run(['doctor']);
-    vi.stubEnv('TINKER_BASE_URL', local.url);
-    vi.stubEnv('TINKER_API_KEY', local.apiKey);
+    vi.stubEnv('TINKER_BASE_URL', home.local.url);
+    vi.stubEnv('TINKER_API_KEY', home.local.apiKey);
     expect(stdout).toMatch(message);
     expect(code).toBe(1);
     if ('TINKER_API_KEY' in environment && environment.TINKER_API_KEY !== '')
@@ -121,6 +105,6 @@ describe('doctor', () => {
     expect(await ask('', status(503))).toMatch(/✗ Health +HTTP 503\n +A server answers there, but it is failing/);
     expect(await ask('/api/v1', status(404))).toMatch(/✗ Health +HTTP 404\n +Leave \/api\/v1 out/);
     await new Promise((resolve) => server.close(resolve));
-    expect((await run(['doctor', '--base-url', `${local.url}/api/v1`])).stdout).toContain('Leave /api/v1 out');
+    expect((await run(['doctor', '--base-url', `${home.local.url}/api/v1`])).stdout).toContain('Leave /api/v1 out');
   });
 });

@@ -1,38 +1,22 @@
 /** Commands in this process, against the embedded service over real sockets; what they print is kept in golden/cli. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { LocalTinker } from 'tinker-rx/local';
+import { describe, expect, it, vi } from 'vitest';
 import { startHub } from '../unit/cli/fakeHub.js';
+import { commandHome } from './support/commandHome.js';
 import { run, type FakeTerminal, type Ran } from '../unit/cli/terminal.js';
 
 const QUESTIONS = fileURLToPath(new URL('../../examples/data/questions.jsonl', import.meta.url));
-let folder: string;
-let local: LocalTinker;
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'tinker-rx-cli-'));
-  local = await LocalTinker.start();
-  vi.stubEnv('TINKER_BASE_URL', local.url);
-  vi.stubEnv('TINKER_API_KEY', local.apiKey);
-  vi.stubEnv('TINKER_LOG', '');
-  vi.stubEnv('NO_COLOR', '1');
-  vi.stubEnv('HOME', folder);
-});
-afterAll(async () => {
-  vi.unstubAllEnvs();
-  await local.close();
-  rmSync(folder, { recursive: true });
-});
+const home = commandHome();
 
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 /** What differs from run to run, as long as it was. */
 const steady = (text: string): string =>
   text
     .replaceAll(UUID, '00000000-0000-4000-8000-000000000000')
-    .replaceAll(local.url, 'http://127.0.0.1:12345')
-    .replaceAll(folder, '/folder')
+    .replaceAll(home.local.url, 'http://127.0.0.1:12345')
+    .replaceAll(home.folder, '/folder')
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '2026-01-01T00:00:00.000Z');
 const golden = (name: string, text: string) => expect(steady(text)).toMatchFileSnapshot(`golden/cli/${name}.txt`);
 const lines = (path: string) =>
@@ -52,7 +36,7 @@ let state: string;
 let sampler: string;
 describe('train', () => {
   it('trains, logs, saves, and says where', { timeout: 60_000 }, async () => {
-    log = join(folder, 'first');
+    log = join(home.folder, 'first');
     const flags = ['--rank', '8', '--batch-size', '20', '--epochs', '25', '--checkpoint-every', '10', '--seed', '1'];
     const { stdout, stderr } = await ok(['train', QUESTIONS, '-m', 'tinker-rx/tiny', ...flags, '--log', log]);
     await golden('train', stdout.replace(/Loss +[\d.]+/, 'Loss        0.1234'));
@@ -76,13 +60,13 @@ describe('train', () => {
   });
 
   it('names the row that is no conversation before it trains, or skips it', async () => {
-    const data = join(folder, 'bad.jsonl');
+    const data = join(home.folder, 'bad.jsonl');
     writeFileSync(data, `${readFileSync(QUESTIONS, 'utf8').trim()}\n{"no":"conversation"}\n`);
     const args = ['train', data, '-m', 'tinker-rx/tiny', '--rank', '8', '--batch-size', '20'];
-    const { code, stderr } = await run([...args, '--log', join(folder, 'bad')]);
+    const { code, stderr } = await run([...args, '--log', join(home.folder, 'bad')]);
     expect(code).toBe(1);
     expect(stderr).toContain(`${data}:21: expected one of: messages`);
-    const skipping = await ok([...args, '--skip-bad-rows', '--log', join(folder, 'skipped')]);
+    const skipping = await ok([...args, '--skip-bad-rows', '--log', join(home.folder, 'skipped')]);
     expect(skipping.stderr).toContain('20 examples, 726 tokens, 1 bad row skipped');
   });
 });
@@ -118,7 +102,7 @@ describe('lists', () => {
     const id = state.split('/')[2]!.split(':')[0]!;
     expect(sessions.find(({ session_id }) => session_id === id)?.status.type).toBe('client_finished');
     await golden('session-info', (await ok(['session', 'info', id])).stdout);
-    const trace = join(folder, 'trace.json');
+    const trace = join(home.folder, 'trace.json');
     expect((await ok(['session', 'export-trace', id, '-o', trace])).stdout).toContain(`Saved to    ${trace}`);
     expect(JSON.parse(readFileSync(trace, 'utf8'))).toHaveProperty('traceEvents');
     expect((await ok(['session', 'export-trace', id, '--url-only'])).stdout).toMatch(/^http:\/\/\S+\n$/);
@@ -193,7 +177,7 @@ describe('checkpoint', () => {
   });
 
   it('is downloaded whole through a temporary export, which is deleted', { timeout: 60_000 }, async () => {
-    const output = join(folder, 'downloads');
+    const output = join(home.folder, 'downloads');
     const { stdout } = await ok(['checkpoint', 'download', state, '-o', output]);
     await golden('checkpoint-download', stdout);
     const target = join(output, state.slice('tinker://'.length).replaceAll('/', '_'));
@@ -268,7 +252,7 @@ describe('billing', () => {
     const { data } = JSON.parse((await ok(['billing', 'usage', ...window, '-f', 'json'])).stdout) as { data: object[] };
     const csv = (await ok(['billing', 'usage', ...window, '--csv', '-'])).stdout.trim().split('\r\n');
     expect(csv).toHaveLength(data.length + 1);
-    const file = join(folder, 'sessions.csv');
+    const file = join(home.folder, 'sessions.csv');
     expect((await ok(['billing', 'usage', ...window, '--sessions-csv', file])).stderr).toContain(`to ${file}`);
     expect(readFileSync(file, 'utf8')).toMatch(/^session_id,user_metadata\r\n/);
   });

@@ -1,29 +1,13 @@
 /** What `train` and `sample` do with their data, against the embedded service over real sockets. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { LocalTinker } from 'tinker-rx/local';
+import { describe, expect, it } from 'vitest';
+import { commandHome } from './support/commandHome.js';
 import { run, type Ran } from '../unit/cli/terminal.js';
 
 const QUESTIONS = fileURLToPath(new URL('../../examples/data/questions.jsonl', import.meta.url));
-let folder: string;
-let local: LocalTinker;
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'tinker-rx-cli-'));
-  local = await LocalTinker.start();
-  vi.stubEnv('TINKER_BASE_URL', local.url);
-  vi.stubEnv('TINKER_API_KEY', local.apiKey);
-  vi.stubEnv('TINKER_LOG', '');
-  vi.stubEnv('NO_COLOR', '1');
-  vi.stubEnv('HOME', folder);
-});
-afterAll(async () => {
-  vi.unstubAllEnvs();
-  await local.close();
-  rmSync(folder, { recursive: true });
-});
+const home = commandHome();
 
 const ok = async (args: readonly string[]): Promise<Ran> => {
   const ran = await run(args);
@@ -39,7 +23,7 @@ const lines = (path: string) =>
 
 describe('train', () => {
   const rowsIn = (name: string, ...rows: unknown[]): string => {
-    const path = join(folder, name);
+    const path = join(home.folder, name);
     writeFileSync(path, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
     return path;
   };
@@ -48,7 +32,7 @@ describe('train', () => {
 
   it.each([[], ['--steps', '3']])('fails where nothing can be trained: %j', { timeout: 60_000 }, async (...flags) => {
     const data = rowsIn('unanswered.jsonl', ...Array.from({ length: 200 }, () => asked));
-    const path = join(folder, 'nothing');
+    const path = join(home.folder, 'nothing');
     const { code, stderr } = await run(['train', data, '-m', 'tinker-rx/tiny', '--rank', '4', ...flags, '--log', path]);
     expect(stderr).toContain('nothing to train: no token of the 200 conversations carries loss');
     expect(code).toBe(1);
@@ -61,7 +45,7 @@ describe('train', () => {
   ])('with --steps is no success where %s has no row', { timeout: 60_000 }, async (name, message) => {
     const data = name === 'bad.jsonl' ? rowsIn(name, { a: 1 }, []) : rowsIn(name);
     const flags = ['-m', 'tinker-rx/tiny', '--rank', '4', '--steps', '2', '--skip-bad-rows'];
-    const { code, stderr, stdout } = await run(['train', data, ...flags, '--log', join(folder, `none-${name}`)]);
+    const { code, stderr, stdout } = await run(['train', data, ...flags, '--log', join(home.folder, `none-${name}`)]);
     expect(stderr).toContain(message);
     expect(stderr + stdout).not.toContain('finished');
     expect(code).toBe(1);
@@ -74,9 +58,9 @@ describe('train', () => {
       const typo = { messages: [{ role: 'usr', content: 'Hello?' }, answered.messages[1]] };
       const data = rowsIn('mixed.jsonl', { id: 1, ...answered }, asked, typo);
       const command = ['train', data, '-m', 'tinker-rx/tiny', '--rank', '4', ...flags];
-      const refused = await run([...command, '--log', join(folder, `refused${flags.length}`)]);
+      const refused = await run([...command, '--log', join(home.folder, `refused${flags.length}`)]);
       expect(refused.stderr).toContain(`Error: ${data}:3: tinker_rx_bytes has no role 'usr'`);
-      const { stderr } = await ok([...command, '--skip-bad-rows', '--log', join(folder, `mixed${flags.length}`)]);
+      const { stderr } = await ok([...command, '--skip-bad-rows', '--log', join(home.folder, `mixed${flags.length}`)]);
       expect(stderr).toContain('1 bad row skipped, 1 row with nothing to train left out');
       expect(stderr).toContain('mixed.jsonl: fields that are not used: id (1 row)');
     },
@@ -84,7 +68,7 @@ describe('train', () => {
 
   it('shows the loss on held-out data beside that of training', { timeout: 60_000 }, async () => {
     const held = rowsIn('held.jsonl', answered, asked);
-    const path = join(folder, 'validated');
+    const path = join(home.folder, 'validated');
     const flags = [
       '-m',
       'tinker-rx/tiny',
@@ -113,7 +97,7 @@ describe('train', () => {
 describe('sample', () => {
   const ask = ['sample', '-m', 'tinker-rx/tiny', '--temperature', '0', '--max-tokens', '4'];
   const inFile = (name: string, ...rows: string[]): string => {
-    const path = join(folder, name);
+    const path = join(home.folder, name);
     writeFileSync(path, rows.map((row) => `${row}\n`).join(''));
     return path;
   };
@@ -142,7 +126,7 @@ describe('sample', () => {
 
   it('resumes what --out holds, whatever was half written', { timeout: 60_000 }, async () => {
     const file = inFile('all.txt', 'one', 'two', 'three', 'four');
-    const out = join(folder, 'out', 'samples.jsonl');
+    const out = join(home.folder, 'out', 'samples.jsonl');
     const whole = await ok([...ask, '--file', file, '--out', out]);
     expect(whole.stdout).toBe('');
     expect(whole.stderr).toContain(`${out}: 4 prompts`);
