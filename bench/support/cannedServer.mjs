@@ -92,6 +92,9 @@ const routes = {
   },
   '/api/v1/retrieve_futures': (response) => {
     poll = response;
+    response.on('close', () => {
+      if (poll === response) poll = undefined;
+    });
     tellPoller();
   },
   '/api/v1/create_model': (response) => {

@@ -13,6 +13,9 @@ const SLOWEST_UPLOAD_BYTES_PER_MS = 256;
 /** The rest of a longer refusal is not read: its status matters most. */
 const LONGEST_REFUSAL_BYTES = 1024 * 1024;
 
+/** What an exchange asks for after its end. */
+const NOTHING: TransportRequest = { method: 'GET', path: '/', lane: 'rest', headers: {}, timeoutMs: 0 };
+
 /** What all exchanges of a transport share. */
 export interface ExchangeOptions {
   readonly deadlines: Deadlines;
@@ -32,8 +35,8 @@ export class Exchange implements Due, Unsubscribable {
   dueMs = Infinity;
   /** How often it was started again. */
   restarts = 0;
-  readonly body: Uint8Array | undefined;
   readonly #options: ExchangeOptions;
+  #body: Uint8Array | undefined;
   #abort: (() => void) | undefined;
   #answerDueMs = Infinity;
   #sent = false;
@@ -44,14 +47,27 @@ export class Exchange implements Due, Unsubscribable {
   #settled = false;
   #isLate = false;
 
-  constructor(
-    readonly request: TransportRequest,
-    readonly reader: Observer<TransportResponse>,
-    options: ExchangeOptions,
-  ) {
+  #request: TransportRequest;
+  #reader: Observer<TransportResponse> | undefined;
+
+  constructor(request: TransportRequest, reader: Observer<TransportResponse>, options: ExchangeOptions) {
+    this.#request = request;
+    this.#reader = reader;
     this.#options = options;
-    const { body } = request;
-    this.body = typeof body === 'string' ? Buffer.from(body) : body;
+  }
+
+  /** What is asked for; nothing once it has ended. */
+  get request(): TransportRequest {
+    return this.#request;
+  }
+
+  /** The bytes to send. Made when a connection takes the request: many may wait for one. */
+  get body(): Uint8Array | undefined {
+    if (this.#body === undefined) {
+      const { body } = this.#request;
+      this.#body = typeof body === 'string' ? Buffer.from(body) : body;
+    }
+    return this.#body;
   }
 
   /** Whether it has ended: with a response, with a failure or by being cancelled. */
@@ -103,7 +119,7 @@ export class Exchange implements Due, Unsubscribable {
   }
 
   #move(): void {
-    if (!this.#sent) this.dueMs = performance.now() + this.request.timeoutMs;
+    if (!this.#sent) this.dueMs = performance.now() + this.#request.timeoutMs;
   }
 
   #allSent(): void {
@@ -114,18 +130,10 @@ export class Exchange implements Due, Unsubscribable {
     this.#answerDueMs = this.dueMs;
   }
 
-  responseStart(
-    status: number,
-    headers: Readonly<Record<string, string | readonly string[] | number | undefined>>,
-  ): void {
+  responseStart(status: number, headers: Headers): void {
     if (this.#settled) return;
     this.#status = status;
-    this.#headers = {};
-    for (const name in headers) {
-      const value = headers[name];
-      if (value !== undefined && name[0] !== ':')
-        this.#headers[name] = Array.isArray(value) ? value.join(', ') : String(value);
-    }
+    this.#headers = plain(headers);
     // An answer may begin before the whole request was sent; from here on only the answer counts.
     if (!this.#sent) this.#allSent();
     if (this.#isSuccess && Number(this.#headers['content-length']) > this.#mostBytes) this.#tooLarge();
@@ -138,40 +146,39 @@ export class Exchange implements Due, Unsubscribable {
     this.dueMs = this.#answerDueMs + this.#received / SLOWEST_BYTES_PER_MS;
     if (this.#isSuccess ? this.#received > this.#mostBytes : this.#received > LONGEST_REFUSAL_BYTES) {
       if (this.#isSuccess) return this.#tooLarge();
+      const abort = this.#abort;
       this.responseEnd();
-      this.#abort?.();
+      abort?.();
     }
   }
 
   responseEnd(): void {
     if (this.#settled) return;
-    this.#end();
     const body = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
-    this.#chunks = [];
     const response = { status: this.#status, headers: this.#headers, body };
-    this.#options.onResponse(this.request, response);
-    this.reader.next(response);
-    this.reader.complete();
+    const request = this.#request;
+    const reader = this.#end();
+    this.#options.onResponse(request, response);
+    reader?.next(response);
+    reader?.complete();
   }
 
   /** The request failed. @param error the connection's error */
   fail(error: unknown): void {
     if (this.#settled) return;
-    this.#end();
-    this.#chunks = [];
-    this.reader.error(failureOf(error));
+    this.#end()?.error(failureOf(error));
   }
 
   /** The caller no longer wants the answer. */
   unsubscribe(): void {
     if (this.#settled) return;
+    const abort = this.#abort;
     this.#end();
-    this.#chunks = [];
-    this.#abort?.();
+    abort?.();
   }
 
   late(): void {
-    const seconds = this.request.timeoutMs / 1000;
+    const seconds = this.#request.timeoutMs / 1000;
     const what = !this.#sent
       ? `the request could not be sent on for ${seconds} s`
       : this.answered
@@ -184,7 +191,7 @@ export class Exchange implements Due, Unsubscribable {
   }
 
   get #mostBytes(): number {
-    return this.#options.mostBytes[this.request.lane];
+    return this.#options.mostBytes[this.#request.lane];
   }
 
   get #isSuccess(): boolean {
@@ -198,8 +205,34 @@ export class Exchange implements Due, Unsubscribable {
     abort?.();
   }
 
-  #end(): void {
+  /**
+   * Returns who is to be told. It lets go of all it held: connections, the queue of a lane or a subscription may keep
+   * an exchange for a while after its end, and thousands of them.
+   */
+  #end(): Observer<TransportResponse> | undefined {
+    const reader = this.#reader;
     this.#settled = true;
     this.#options.deadlines.forget(this);
+    this.#request = NOTHING;
+    this.#reader = this.#body = this.#abort = undefined;
+    this.#chunks = [];
+    return reader;
   }
+}
+
+type Headers = Readonly<Record<string, string | readonly string[] | number | undefined>>;
+
+/** Headers as a response has them. Usually that is what they are already. */
+function plain(headers: Headers): Record<string, string> {
+  for (const name in headers) if (typeof headers[name] !== 'string' || name[0] === ':') return joined(headers);
+  return headers as Record<string, string>;
+}
+
+function joined(headers: Headers): Record<string, string> {
+  const made: Record<string, string> = {};
+  for (const name in headers) {
+    const value = headers[name];
+    if (value !== undefined && name[0] !== ':') made[name] = Array.isArray(value) ? value.join(', ') : String(value);
+  }
+  return made;
 }

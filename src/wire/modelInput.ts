@@ -1,5 +1,6 @@
 import * as t from 'io-ts';
 import { checkChunk, chunkLength, ModelInputChunk, type EncodedTextChunk } from './chunk.js';
+import { copyTokens } from './copyTokens.js';
 import { firstBadToken } from './number.js';
 import { request } from './record.js';
 import { ValidationError } from './tinkerError.js';
@@ -65,13 +66,13 @@ export class ModelInput {
   }
 }
 
-/** A deep copy of the input. */
-export const copyInput = ({ chunks }: ModelInput): ModelInput => new ModelInput(chunks.map(copyChunk));
+/** A deep copy of the input's chunks. */
+export const copyChunks = ({ chunks }: ModelInput): readonly ModelInputChunk[] => chunks.map(copyChunk);
 
 function copyChunk(chunk: ModelInputChunk): ModelInputChunk {
   switch (chunk.type) {
     case 'encoded_text':
-      return { ...chunk, tokens: chunk.tokens.slice() };
+      return { type: 'encoded_text', tokens: copyTokens(chunk.tokens) };
     case 'image':
       return { ...chunk, data: chunk.data.slice() };
     case 'dmel':
@@ -81,9 +82,9 @@ function copyChunk(chunk: ModelInputChunk): ModelInputChunk {
   }
 }
 
-/** Whether a copy still holds what the input it was made of holds. */
-export const sameInput = (copy: ModelInput, { chunks }: ModelInput): boolean =>
-  copy.chunks.length === chunks.length && chunks.every((chunk, index) => sameChunk(chunk, copy.chunks[index]!));
+/** Whether the copied chunks are still what the input holds. */
+export const sameChunks = (copy: readonly ModelInputChunk[], { chunks }: ModelInput): boolean =>
+  copy.length === chunks.length && chunks.every((chunk, index) => sameChunk(chunk, copy[index]!));
 
 function sameChunk(one: ModelInputChunk, other: ModelInputChunk): boolean {
   for (const key of Object.keys(one) as (keyof ModelInputChunk)[]) {

@@ -2,6 +2,21 @@ import { Observable, type Subscriber, type Unsubscribable } from 'rxjs';
 import { Queue } from '../../wire/Queue.js';
 import type { BudgetUse } from '../session/underWay.js';
 
+/** What lies behind a budget. While it is shut, the budget admits nobody: who waits there waits here, where it costs less. */
+export interface Door {
+  readonly isOpen: boolean;
+  /** Has the budget served once it is open. */
+  wait(budget: Budget): void;
+}
+
+/** How a budget is connected with the next one. */
+export interface BudgetLinks {
+  /** What lies behind it. */
+  readonly door?: Door;
+  /** Called when there is room and nobody waits. Returns whether somebody may have come meanwhile. */
+  readonly onRoom?: () => boolean;
+}
+
 /**
  * A budget that many share, such as bytes or slots: each user of it waits in line until there is room.
  *
@@ -17,8 +32,18 @@ export class Budget {
   constructor(
     readonly size: number,
     readonly kind: 'soft' | 'hard',
+    readonly links: BudgetLinks = {},
   ) {
     this.#balance = size;
+  }
+
+  /** Whether one more would be admitted at once. */
+  get hasRoom(): boolean {
+    return this.#waiting === 0 && this.#balance > 0;
+  }
+  /** How many wait for what lies behind it and not for room, where each takes one. */
+  get atDoor(): number {
+    return Math.min(this.#waiting, this.#balance);
   }
 
   get inUse(): number {
@@ -38,7 +63,7 @@ export class Budget {
       subscriber.add(holder);
       this.#line.push(holder);
       this.#waiting++;
-      this.#serve();
+      this.serve();
     });
   }
 
@@ -48,20 +73,31 @@ export class Budget {
     holder.state = 'gone';
     if (state === 'holding') {
       this.#balance += holder.held;
-      this.#serve();
+      this.serve();
     }
     // A place in line stays until it comes up: searching the line for it would be slow.
     if (state === 'waiting') this.#waiting--;
   }
 
-  #serve(): void {
+  /** Admits all who may enter. */
+  serve(): void {
     // Work may finish while it is being admitted; the loop below then sees its weight come back.
     if (this.#serving) return;
     this.#serving = true;
-    for (let next = this.#line.peek(); next !== undefined; next = this.#line.peek()) {
+    const { door, onRoom } = this.links;
+    for (;;) {
+      const next = this.#line.peek();
+      if (next === undefined) {
+        if (this.#balance > 0 && onRoom?.() === true) continue;
+        break;
+      }
       if (next.state === 'gone') {
         this.#line.shift();
         continue;
+      }
+      if (door !== undefined && !door.isOpen) {
+        door.wait(this);
+        break;
       }
       const weight = next.weight();
       if (this.kind === 'soft' ? this.#balance < 0 : this.#balance < weight) break;

@@ -37,9 +37,9 @@ export interface Call {
   /** Below `/api/v1/`, query included. */
   readonly path: string;
   readonly lane: Lane;
-  /** JSON, as a value or as the text it is already, or protobuf bytes. */
+  /** JSON, as a value or as what writes its text when it is sent, or protobuf bytes. */
   readonly json?: unknown;
-  readonly jsonText?: string;
+  readonly writeJson?: () => string;
   readonly protobuf?: Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
   /** Default: the connection's. */
@@ -304,8 +304,10 @@ export class Connection {
     else if (method !== 'GET') headers['content-type'] = 'application/json';
     for (const name in this.#options.headers) headers[name] = this.#options.headers[name]!;
     for (const name in call.headers) headers[name] = call.headers[name]!;
-    const body = protobuf ?? call.jsonText ?? (call.json === undefined ? undefined : JSON.stringify(call.json));
     const path = `/api/v1/${call.path}`;
+    const { writeJson } = call;
+    if (writeJson !== undefined) return new LateRequest(method, path, lane, headers, timeoutMs, writeJson);
+    const body = protobuf ?? (call.json === undefined ? undefined : JSON.stringify(call.json));
     return body === undefined
       ? { method, path, lane, headers, timeoutMs }
       : { method, path, lane, headers, timeoutMs, body };
@@ -315,6 +317,25 @@ export class Connection {
     const note = this.secrets.clean(headers['x-deprecation-note'] ?? '');
     const level = this.secrets.clean(headers['x-deprecation-level'] ?? 'warning');
     this.events.emit({ type: 'deprecation-noted', level, note, path });
+  }
+}
+
+/**
+ * A request whose body is written when it is read: hundreds may wait for a connection, and their texts would have to be moved about
+ * by every garbage collection meanwhile.
+ */
+class LateRequest implements TransportRequest {
+  constructor(
+    readonly method: TransportRequest['method'],
+    readonly path: string,
+    readonly lane: Lane,
+    readonly headers: Readonly<Record<string, string>>,
+    readonly timeoutMs: number,
+    readonly writeBody: () => string,
+  ) {}
+
+  get body(): string {
+    return this.writeBody();
   }
 }
 

@@ -1,5 +1,5 @@
 import { identity, retry, throwError, timer, type Observable } from 'rxjs';
-import { Budget } from '../connection/Budget.js';
+import { Budget, type Door } from '../connection/Budget.js';
 import type { Connection } from '../connection/Connection.js';
 import type { APIStatusError } from '../errors.js';
 import { type TinkerError } from '../errors.js';
@@ -28,10 +28,12 @@ class Paused extends Error {}
  * ten slots, and every byte counts twenty times. The submission itself is tried again as it was. What is held is given
  * back when the submission is answered; waiting for results takes nothing.
  */
-export class SampleDispatcher {
-  readonly #slots = new Budget(SLOTS, 'hard');
+export class SampleDispatcher implements Door {
+  readonly #slots = new Budget(SLOTS, 'hard', { onRoom: () => this.#serveNext() });
   readonly #carefulSlots = new Budget(CAREFUL_SLOTS, 'hard');
   readonly #bytes: Budget;
+  /** The clients whose samples wait for a slot, in turn. */
+  readonly #blocked = new Set<Budget>();
   #pausedUntilMs = -Infinity;
 
   constructor(
@@ -44,14 +46,35 @@ export class SampleDispatcher {
   /** What is taken of slots and bytes. */
   get use(): { readonly sampleSlots: BudgetUse; readonly sampleBytes: BudgetUse } {
     const careful = this.#carefulSlots.waiting;
+    let blocked = 0;
+    for (const client of this.#blocked) blocked += client.atDoor;
     return {
       sampleSlots: {
         inUse: this.#slots.inUse - careful,
         size: this.#careful ? CAREFUL_SLOTS : SLOTS,
-        waiting: this.#slots.waiting + careful,
+        waiting: this.#slots.waiting + careful + blocked,
       },
       sampleBytes: this.#bytes.use,
     };
+  }
+
+  /** Whether there is a free slot. Samples wait for one before anything is made for them: twenty thousand may wait. */
+  get isOpen(): boolean {
+    return this.#slots.hasRoom;
+  }
+
+  wait(client: Budget): void {
+    this.#blocked.add(client);
+  }
+
+  /** Lets one client send its next sample; each in its turn. */
+  #serveNext(): boolean {
+    for (const client of this.#blocked) {
+      this.#blocked.delete(client);
+      client.serve();
+      return true;
+    }
+    return false;
   }
 
   dispatch<T>(bytes: number, send: () => Observable<T>): Observable<T> {
@@ -101,7 +124,7 @@ export class SampleDispatcher {
     this.connection.events.emit({
       type: 'dispatch-paused',
       pauseMs,
-      waiting: this.#slots.waiting + this.#bytes.waiting,
+      waiting: this.use.sampleSlots.waiting + this.#bytes.waiting,
     });
   }
 }

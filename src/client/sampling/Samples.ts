@@ -46,7 +46,7 @@ export class Samples {
   readonly #session: OpenSession;
   readonly #retry: SamplingRetryOptions | undefined;
   readonly #requests: SampleRequests;
-  readonly #concurrency: Budget | undefined;
+  readonly #places: Budget;
   readonly #progress: Progress | undefined;
   /** undefined until the service has said which number this clone has. */
   #clone: number | undefined;
@@ -72,9 +72,8 @@ export class Samples {
     this.#requests = new SampleRequests(samplingSessionId, recordStabilityInfo);
     this.#clone = clone === 'join' ? undefined : clone;
     this.#joined = once(this.#join());
-    this.#concurrency = config.sampleUseRetrieveFutures
-      ? undefined
-      : new Budget(config.sampleMaxConcurrentRequests, 'hard');
+    const most = config.sampleUseRetrieveFutures ? Infinity : config.sampleMaxConcurrentRequests;
+    this.#places = new Budget(most, 'hard', { door: session.dispatcher });
     this.#progress = config.sampleEnableStuckDetection
       ? new Progress(retry?.progressTimeoutMs ?? TWO_HOURS_MS, scheduler)
       : undefined;
@@ -91,7 +90,7 @@ export class Samples {
       const work = resubmitting(this.#session.connection, this.samplingSessionId, this.#retry, sample);
       return this.#progress?.watch(work) ?? work;
     };
-    return this.#concurrency?.hold(1, attempts) ?? attempts();
+    return this.#places.hold(1, attempts);
   }
 
   /** Tells of the response, completes it, and checks that the service honoured the options. */
@@ -137,7 +136,12 @@ export class Samples {
     const idempotencyKey = connection.uuid();
     const response = dispatcher.dispatch(bytes, () =>
       connection.attempt(
-        { path: 'asample', lane: 'sampling', jsonText: this.#requests.text(body, seqText), headers: BACKPRESSURE },
+        {
+          path: 'asample',
+          lane: 'sampling',
+          writeJson: () => this.#requests.text(body, seqText),
+          headers: BACKPRESSURE,
+        },
         idempotencyKey,
       ),
     );

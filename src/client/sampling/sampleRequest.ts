@@ -1,5 +1,5 @@
 import { ModelInputChunk } from '../../wire/chunk.js';
-import { copyInput, ModelInput, sameInput } from '../../wire/modelInput.js';
+import { copyChunks, ModelInput, sameChunks } from '../../wire/modelInput.js';
 import { SampleRequestWithoutPrompt, type SamplingParams } from '../../wire/sampling.js';
 import { TensorData, type TensorInput } from '../../wire/tensor.js';
 import { ValidationError } from '../../wire/tinkerError.js';
@@ -31,19 +31,18 @@ export interface SampleOptions extends CallOptions {
 
 /** A checked request; its prompt is written out only when it is sent, since thousands may wait. */
 export interface SampleBody {
-  readonly prompt: ModelInput;
+  /** The prompt's chunks, copied. */
+  readonly prompt: readonly ModelInputChunk[];
   /** The JSON of everything else, without its last brace. */
   readonly rest: string;
 }
 
-function promptText(prompt: ModelInput): string {
-  const chunks = prompt.chunks.map((chunk) =>
-    chunk.type === 'encoded_text'
-      ? `{"tokens":[${tokenText(chunk.tokens)}],"type":"encoded_text"}`
-      : JSON.stringify(ModelInputChunk.encode(chunk)),
-  );
-  return `{"chunks":[${chunks.join(',')}]}`;
-}
+const promptText = (prompt: readonly ModelInputChunk[]): string => `{"chunks":[${prompt.map(chunkText).join(',')}]}`;
+
+const chunkText = (chunk: ModelInputChunk): string =>
+  chunk.type === 'encoded_text'
+    ? `{"tokens":[${tokenText(chunk.tokens)}],"type":"encoded_text"}`
+    : JSON.stringify(ModelInputChunk.encode(chunk));
 
 const KNOWN: ReadonlySet<string> = new Set([
   'prompt',
@@ -64,9 +63,10 @@ const MOST_REMEMBERED = 64;
  */
 export class SampleRequests {
   readonly #checked = new Map<string, string>();
+  #last: LastAsked | undefined;
   /** A prompt is often sampled many times in a row. Of more than one, a WeakMap would cost more than it saves. */
-  #copied: { readonly prompt: ModelInput; readonly copy: ModelInput } | undefined;
-  #written: { readonly prompt: ModelInput; readonly text: string } | undefined;
+  #copied: { readonly prompt: ModelInput; readonly copy: SampleBody['prompt'] } | undefined;
+  #written: { readonly prompt: SampleBody['prompt']; readonly text: string } | undefined;
 
   constructor(
     readonly samplingSessionId: string,
@@ -77,24 +77,31 @@ export class SampleRequests {
   body(options: SampleOptions): SampleBody {
     if (typeof options !== 'object' || options === null)
       throw new ValidationError('a sample needs an object of options with a prompt');
-    const asked = askedFor(options);
-    const known = asked === undefined ? undefined : this.#checked.get(asked);
-    if (known !== undefined) {
+    if (this.#last?.isAskedBy(options) === true) {
       promptLength(options.prompt);
-      return { prompt: this.#copy(options.prompt), rest: known };
+      return { prompt: this.#copy(options.prompt), rest: this.#last.rest };
     }
-    const checked = checkedBody(options, this.samplingSessionId, this.recordStabilityInfo);
-    if (asked !== undefined) {
+    const rest = this.#rest(options);
+    return { prompt: this.#copy(options.prompt), rest };
+  }
+
+  #rest(options: SampleOptions): string {
+    const asked = askedFor(options);
+    if (asked === undefined) return checkedRest(options, this.samplingSessionId, this.recordStabilityInfo);
+    let rest = this.#checked.get(asked);
+    if (rest === undefined) {
+      rest = checkedRest(options, this.samplingSessionId, this.recordStabilityInfo);
       if (this.#checked.size >= MOST_REMEMBERED) this.#checked.clear();
-      this.#checked.set(asked, checked.rest);
-    }
-    return { prompt: this.#copy(checked.prompt), rest: checked.rest };
+      this.#checked.set(asked, rest);
+    } else promptLength(options.prompt);
+    this.#last = new LastAsked(options, rest);
+    return rest;
   }
 
   /** The prompt as it is now: it may wait for long, and its arrays are the caller's. */
-  #copy(prompt: ModelInput): ModelInput {
-    if (this.#copied?.prompt !== prompt || !sameInput(this.#copied.copy, prompt))
-      this.#copied = { prompt, copy: copyInput(prompt) };
+  #copy(prompt: ModelInput): SampleBody['prompt'] {
+    if (this.#copied?.prompt !== prompt || !sameChunks(this.#copied.copy, prompt))
+      this.#copied = { prompt, copy: copyChunks(prompt) };
     return this.#copied.copy;
   }
 
@@ -105,19 +112,51 @@ export class SampleRequests {
   }
 }
 
+const SCALARS = [
+  'numSamples',
+  'includePromptLogprobs',
+  'topkPromptLogprobs',
+  'topkSampleLogprobs',
+  'promptAltTokensK',
+] as const;
+
+/** What was asked for last: to compare with that costs a tenth of writing it as text. */
+class LastAsked {
+  readonly #options: SampleOptions;
+  readonly #params: Readonly<Record<string, unknown>>;
+  readonly #paramCount: number;
+
+  /** @param rest the JSON of it */
+  constructor(
+    options: SampleOptions,
+    readonly rest: string,
+  ) {
+    this.#options = { ...options };
+    this.#params = { ...options.samplingParams };
+    this.#paramCount = Object.keys(this.#params).length;
+  }
+
+  isAskedBy(options: SampleOptions): boolean {
+    for (const key in options) if (!KNOWN.has(key)) return false;
+    for (const name of SCALARS) if (options[name] !== this.#options[name]) return false;
+    const params = options.samplingParams as Readonly<Record<string, unknown>> | null | undefined;
+    if (params === null) return false;
+    let count = 0;
+    for (const key in params) {
+      // A list of stops may have changed and still be the same list.
+      if (params[key] !== this.#params[key] || typeof params[key] === 'object') return false;
+      count++;
+    }
+    return count === this.#paramCount;
+  }
+}
+
 /** All that is asked for but the prompt, as text; undefined where a text would not tell it apart from something else. */
 function askedFor(options: SampleOptions): string | undefined {
   for (const key in options) if (!KNOWN.has(key)) return undefined;
-  const {
-    numSamples,
-    samplingParams,
-    includePromptLogprobs,
-    topkPromptLogprobs,
-    topkSampleLogprobs,
-    promptAltTokensK,
-  } = options;
+  const { samplingParams } = options;
   for (const key in samplingParams) if (!isWritten(samplingParams[key as keyof SamplingParams])) return undefined;
-  const scalars = [numSamples, includePromptLogprobs, topkPromptLogprobs, topkSampleLogprobs, promptAltTokensK];
+  const scalars = SCALARS.map((name) => options[name]);
   return scalars.every(isWritten) ? JSON.stringify([samplingParams, ...scalars]) : undefined;
 }
 
@@ -146,8 +185,8 @@ function promptLength(prompt: ModelInput): number | undefined {
   return length;
 }
 
-/** Checks what a caller asks for. @throws ValidationError */
-function checkedBody(options: SampleOptions, samplingSessionId: string, recordStabilityInfo: boolean): SampleBody {
+/** The JSON of what a caller asks for but the prompt, without its last brace. @throws ValidationError */
+function checkedRest(options: SampleOptions, samplingSessionId: string, recordStabilityInfo: boolean): string {
   const {
     prompt,
     numSamples,
@@ -178,7 +217,7 @@ function checkedBody(options: SampleOptions, samplingSessionId: string, recordSt
     promptLogprobsLastN,
     recordStabilityInfo,
   });
-  return { prompt, rest: JSON.stringify(request).slice(0, -1) };
+  return JSON.stringify(request).slice(0, -1);
 }
 
 function targetTensor(input: TensorInput, length: number | undefined): TensorData {

@@ -1,4 +1,4 @@
-import { merge, NEVER, of, throwError } from 'rxjs';
+import { merge, NEVER, of, Subject, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { Budget } from '../../../src/client/connection/Budget.js';
 import { marbles } from '../marbles.js';
@@ -80,5 +80,67 @@ describe('Budget', () => {
     expect(budget.waiting).toBe(10_000);
     blocking.unsubscribe();
     expect(seen).toEqual(Array.from({ length: 10_000 }, (_, index) => index));
+  });
+});
+
+describe('a budget before another', () => {
+  /** Two clients, each with its own budget, before two slots that both share. */
+  const house = () => {
+    const blocked = new Set<Budget>();
+    const slots: Budget = new Budget(2, 'hard', {
+      onRoom: () => {
+        for (const client of blocked) {
+          blocked.delete(client);
+          client.serve();
+          return true;
+        }
+        return false;
+      },
+    });
+    const door = {
+      get isOpen() {
+        return slots.hasRoom;
+      },
+      wait: (client: Budget) => void blocked.add(client),
+    };
+    return { slots, clients: [new Budget(10, 'hard', { door }), new Budget(10, 'hard', { door })] as const };
+  };
+
+  it('has nothing made for what waits behind it, and lets each client in by turns', () => {
+    const { slots, clients } = house();
+    const made: string[] = [];
+    const over = new Map<string, Subject<void>>();
+    const work = (name: string) => () => {
+      made.push(name);
+      return slots.hold(1, () => {
+        const end = new Subject<void>();
+        over.set(name, end);
+        return end;
+      });
+    };
+    for (const name of ['a1', 'a2', 'a3', 'a4']) clients[0].hold(1, work(name)).subscribe();
+    for (const name of ['b1', 'b2']) clients[1].hold(1, work(name)).subscribe();
+    expect(made).toStrictEqual(['a1', 'a2']);
+    expect([slots.waiting, clients[0].atDoor, clients[1].atDoor]).toStrictEqual([0, 2, 2]);
+    over.get('a1')!.complete();
+    over.get('a2')!.complete();
+    expect(made).toStrictEqual(['a1', 'a2', 'a3', 'b1']);
+    over.get('b1')!.complete();
+    over.get('a3')!.complete();
+    expect(made).toStrictEqual(['a1', 'a2', 'a3', 'b1', 'a4', 'b2']);
+  });
+
+  it('passes over who has left while waiting at the door', () => {
+    const { slots, clients } = house();
+    const made: string[] = [];
+    const end = new Subject<void>();
+    const work = (name: string) => () => {
+      made.push(name);
+      return slots.hold(1, () => end);
+    };
+    const [, , left] = ['a1', 'a2', 'a3', 'a4'].map((name) => clients[0].hold(1, work(name)).subscribe());
+    left!.unsubscribe();
+    end.complete();
+    expect(made).toStrictEqual(['a1', 'a2', 'a4']);
   });
 });
