@@ -1,6 +1,7 @@
 import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { currentGate } from './gate.js';
 import { listen } from './internal/listen.js';
+import { Listeners } from './internal/Listeners.js';
 
 /**
  * Carries the gate from downstream over a wait: what is subscribed to because of a value finds the gate again.
@@ -25,6 +26,6 @@ export function keepGate<T>(): MonoTypeOperatorFunction<T> {
     new Observable<T>((subscriber) => {
       const gate = currentGate();
       const heard = { next: (value: T) => subscriber.next(value), complete: () => subscriber.complete() };
-      listen(source, { subscriber, gate }, heard, undefined);
+      listen(source, { subscriber, gate, listeners: new Listeners(subscriber) }, heard, undefined);
     });
 }

@@ -109,7 +109,9 @@ export function sampleFrom<P, S extends Sampleable>(
   options: SampleFromOptions<P> = {},
 ): OperatorFunction<P, unknown> {
   const { request, budgetBytes = 128 * 1024 * 1024, concurrency = 2000, settle: settles = false, ...shared } = options;
-  const ask = (item: P): SampleOptions => ({ ...shared, ...(request === undefined ? promptOf(item) : request(item)) });
+  const ask = (item: P): SampleOptions =>
+    // One spread and one field: of two spreads V8 makes objects that are slow to read, and every sample has one.
+    request === undefined ? { ...shared, prompt: promptOf(item) } : { ...shared, ...request(item) };
   return (source) =>
     defer(() => {
       let newest: S | undefined = isObservable(sampler) ? undefined : sampler;
@@ -180,9 +182,9 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function promptOf(item: unknown): { readonly prompt: ModelInput } {
+function promptOf(item: unknown): ModelInput {
   const prompt = item instanceof ModelInput ? item : (item as { readonly prompt?: unknown } | null)?.prompt;
   if (!(prompt instanceof ModelInput))
     throw new ValidationError('an item must be a ModelInput, or have one as `prompt`');
-  return { prompt };
+  return prompt;
 }

@@ -1,5 +1,6 @@
 import type { Subscriber } from 'rxjs';
 import { currentGate, type Gate, withGate } from '../gate.js';
+import { Listeners } from './Listeners.js';
 
 /**
  * What lies downstream of an operator: its subscriber, its gate as found on subscribe, and the waiting for that gate.
@@ -7,13 +8,16 @@ import { currentGate, type Gate, withGate } from '../gate.js';
  */
 export class Downstream<R = never> {
   readonly gate: Gate | undefined = currentGate();
+  readonly listeners: Listeners;
   #waiting = false;
   #stop: (() => void) | undefined;
 
   constructor(
     readonly subscriber: Subscriber<R>,
     private readonly resume: () => void,
-  ) {}
+  ) {
+    this.listeners = new Listeners(subscriber);
+  }
 
   get isOpen(): boolean {
     return this.gate === undefined || this.gate.isOpen;

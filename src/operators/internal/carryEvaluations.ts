@@ -2,6 +2,7 @@ import { concatMap, type MonoTypeOperatorFunction, Observable, Subject } from 'r
 import { currentGate } from '../gate.js';
 import type { Evaluation } from '../step.js';
 import { listen } from './listen.js';
+import { Listeners } from './Listeners.js';
 import type { SubmittedStep } from './submitSteps.js';
 
 /**
@@ -38,7 +39,7 @@ export function carryEvaluations(): MonoTypeOperatorFunction<SubmittedStep> {
         subscriber.error(error);
       };
 
-      const to = { subscriber, gate: currentGate() };
+      const to = { subscriber, gate: currentGate(), listeners: new Listeners(subscriber) };
       listen(
         jobs.pipe(concatMap((job) => job)),
         to,

@@ -1,6 +1,7 @@
 import { type Observable, Subscriber, type Subscription } from 'rxjs';
 import type { Gate } from '../gate.js';
 import type { Downstream } from './Downstream.js';
+import type { Listeners } from './Listeners.js';
 import { swapGate } from './gateContext.js';
 
 /** What an operator does with what it hears. One object serves all inners of a subscription. */
@@ -13,17 +14,19 @@ export interface Heard<T, S> {
   under?(gate: Gate, state: S): void;
 }
 
-type To = Pick<Downstream, 'gate'> & { readonly subscriber: Subscriber<never> };
+type To = Pick<Downstream, 'gate' | 'listeners'> & { readonly subscriber: Subscriber<never> };
 
 /**
  * Subscribes on behalf of an operator written by hand, unless its subscriber is closed already.
  *
- * The listener is chained to the subscriber before it is subscribed, so a synchronous source stops as soon as the
+ * The listener ends with the subscriber, from before it is subscribed, so a synchronous source stops as soon as the
  * subscriber does; a throw in a callback becomes the subscriber's error; and every callback runs under the gate of what
  * lies downstream, so that whatever it subscribes to or emits into finds that gate and not the operator's own.
  */
 export function listen<T, S>(source: Observable<T>, to: To, heard: Heard<T, S>, state: S): Subscription {
   const listener = new Listener(to, heard, state);
+  if (to.subscriber.closed) listener.unsubscribe();
+  else to.listeners.add(listener);
   return listener.closed ? listener : source.subscribe(listener);
 }
 
@@ -32,15 +35,23 @@ export function listen<T, S>(source: Observable<T>, to: To, heard: Heard<T, S>, 
 class Listener<T, S> extends Subscriber<T> {
   private readonly downstream: Subscriber<never>;
   private readonly gate: Gate | undefined;
+  private readonly listeners: Listeners;
 
   constructor(
-    { subscriber, gate }: To,
+    { subscriber, gate, listeners }: To,
     private readonly heard: Heard<T, S>,
     private readonly state: S,
   ) {
-    super(subscriber);
+    super();
     this.downstream = subscriber;
     this.gate = gate;
+    this.listeners = listeners;
+  }
+
+  override unsubscribe(): void {
+    if (this.closed) return;
+    super.unsubscribe();
+    this.listeners.delete(this);
   }
 
   protected override _next(value: T): void {
