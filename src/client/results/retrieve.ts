@@ -155,8 +155,10 @@ class Poll<A> {
     }
     const body = parseBody(response);
     if (response.status === NOT_YET || isTryAgain(body)) {
-      const later = timer(this.#notYet(body), this.connection.scheduler);
-      return later.pipe(concatMap(() => this.#ask(allowMetadataOnly, recover)));
+      const waitMs = this.#notYet(body);
+      // Usually the service held the poll. Then the next one goes out at once, and however many there are, none is nested in another.
+      if (waitMs === 0) return this.#ask(allowMetadataOnly, recover);
+      return timer(waitMs, this.connection.scheduler).pipe(concatMap(() => this.#ask(allowMetadataOnly, recover)));
     }
     const metadata = CompleteMetadata.decode(body);
     if (!isLeft(metadata)) {
