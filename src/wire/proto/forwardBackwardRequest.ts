@@ -41,7 +41,8 @@ const NO_POINTERS = 'image_asset_pointer chunks have no place in a training requ
 
 function writeDatum(writer: MessageWriter, datum: PreparedDatum): void {
   for (const chunk of datum.modelInput.chunks) writer.message(1, (nested) => writeChunk(nested, chunk));
-  for (const [name, tensor] of Object.entries(datum.lossFnInputs)) {
+  for (const name of Object.keys(datum.lossFnInputs)) {
+    const tensor = datum.lossFnInputs[name]!;
     writer.entry(2, name, (entry) => entry.message(2, (nested) => writeTensor(nested, tensor)));
   }
   for (const span of datum.modelInputSpans ?? []) writer.message(3, (nested) => writeSpan(nested, span));
