@@ -1,4 +1,4 @@
-import { bytesOf, writeInt64s, type Part, type View } from './bytes.js';
+import { bytesOf, unwritten, writeInt64s, type Part, type View } from './bytes.js';
 import type { TensorValues } from '../tensor.js';
 
 const LENGTH_DELIMITED = 2;
@@ -117,9 +117,8 @@ export class MessageWriter {
 
   /** @internal The memory for what was measured; from here on it is written. */
   start(): Uint8Array {
-    // Zeroing it first would take longer than writing it; `finish` makes sure that all of it was written.
-    const { buffer, byteOffset, byteLength } = Buffer.allocUnsafeSlow(this.#at);
-    this.#target = new Uint8Array(buffer, byteOffset, byteLength);
+    // `finish` makes sure that all of it is written.
+    this.#target = unwritten(this.#at);
     this.#at = 0;
     this.#begun = 0;
     return this.#target;
