@@ -111,7 +111,7 @@ function checkTokens(tokens: ArrayLike<number>, where = ''): void {
 function textChunk(tokens: ArrayLike<number>): EncodedTextChunk {
   // Before they become 32-bit integers, which would hide what is wrong with them.
   checkTokens(tokens);
-  return { type: 'encoded_text', tokens: tokens instanceof Int32Array ? tokens : Int32Array.from(tokens) };
+  return { type: 'encoded_text', tokens: tokens instanceof Int32Array ? tokens : new Int32Array(tokens) };
 }
 
 const RawModelInput = request('ModelInput', { chunks: t.array(ModelInputChunk) });

@@ -3,72 +3,72 @@ import type { TensorValues } from '../tensor.js';
 // The wire is little-endian, and so is every machine this library runs on (Node has no big-endian release but s390x).
 if (new Uint8Array(Uint16Array.of(1).buffer)[0] !== 1) throw new Error('tinker-rx needs a little-endian machine');
 
-type View = { readonly buffer: ArrayBufferLike; readonly byteOffset: number; readonly byteLength: number };
+/** A typed array, whatever it holds. */
+export interface View {
+  readonly buffer: ArrayBufferLike;
+  readonly byteOffset: number;
+  readonly byteLength: number;
+}
 
 /** The bytes under a typed array, without copying. */
 export const bytesOf = (array: View): Uint8Array => new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 
 /** Something of a known length that is written where it belongs when that place is known. */
 export interface Part {
-  /** In bytes. */
-  readonly length: number;
+  readonly byteLength: number;
   writeTo(target: Uint8Array, at: number): void;
 }
 
-export function writePart(part: Uint8Array | Part, target: Uint8Array, at: number): void {
-  if (part instanceof Uint8Array) target.set(part, at);
-  else part.writeTo(target, at);
-}
-
 /** Small enough to stay in the processor's cache. */
-const SCRATCH = new Int32Array(8192);
-const SCRATCH_BYTES = bytesOf(SCRATCH);
+const WIDE = new BigInt64Array(2048);
+const WIDE_BYTES = bytesOf(WIDE);
+const WIDE_WORDS = new Int32Array(WIDE.buffer);
 
 /**
- * 32-bit integers, or safe integers held as doubles, as int64. They are widened a few thousand at a time on their way to the message:
- * an array of the wide ones for each tensor took longer than everything else.
+ * Writes 32-bit integers, or safe integers held as doubles, as int64. They are widened a few thousand at a time on their way to
+ * the message, whose fields lie at any offset: an array of the wide ones for each tensor took longer than everything else.
  */
-export class Int64Part implements Part {
-  constructor(readonly values: TensorValues) {}
-
-  get length(): number {
-    return 8 * this.values.length;
-  }
-
-  writeTo(target: Uint8Array, at: number): void {
-    const { values } = this;
-    const most = SCRATCH.length / 2;
-    for (let from = 0; from < values.length; from += most) {
-      const count = Math.min(most, values.length - from);
-      if (values instanceof Int32Array) widen(values, from, count);
-      else split(values, from, count);
-      target.set(count === most ? SCRATCH_BYTES : SCRATCH_BYTES.subarray(0, 8 * count), at + 8 * from);
-    }
+export function writeInt64s(values: TensorValues, target: Uint8Array, at: number): void {
+  const most = WIDE.length;
+  for (let from = 0; from < values.length; from += most) {
+    const count = Math.min(most, values.length - from);
+    if (values instanceof Int32Array) widen(values, from, count);
+    else split(values, from, count);
+    target.set(count === most ? WIDE_BYTES : WIDE_BYTES.subarray(0, 8 * count), at + 8 * from);
   }
 }
 
+/** Compiled, a BigInt that only goes into its array is never made: this is one instruction a value, and two stores of 32 bits are slower. */
 function widen(values: Int32Array, from: number, count: number): void {
-  for (let index = 0; index < count; index++) {
-    const value = values[from + index]!;
-    SCRATCH[2 * index] = value;
-    SCRATCH[2 * index + 1] = value >> 31;
-  }
+  for (let index = 0; index < count; index++) WIDE[index] = BigInt(values[from + index]!);
 }
 
 function split(values: Float64Array | Float32Array, from: number, count: number): void {
   for (let index = 0; index < count; index++) {
     const value = values[from + index]!;
-    SCRATCH[2 * index] = value;
-    SCRATCH[2 * index + 1] = Math.floor(value / 2 ** 32);
+    WIDE_WORDS[2 * index] = value;
+    WIDE_WORDS[2 * index + 1] = Math.floor(value / 2 ** 32);
   }
 }
 
 /** Copies bytes to where a wider array may start, since a message's fields lie at any offset. */
 function aligned(bytes: Uint8Array): ArrayBuffer {
   // Not `slice`: of a Buffer that is a view of the same memory.
-  const copy = new Uint8Array(bytes.length);
+  const copy = unwritten(bytes.length);
   copy.set(bytes);
   return copy.buffer;
+}
+
+const LARGE = 64 * 1024;
+
+/**
+ * Memory of its own, all of which the caller must write. Zeroing a large one first takes as long as writing it; small ones
+ * are made faster the usual way.
+ */
+export function unwritten(byteLength: number): Uint8Array<ArrayBuffer> {
+  if (byteLength < LARGE) return new Uint8Array(byteLength);
+  const { buffer, byteOffset } = Buffer.allocUnsafeSlow(byteLength);
+  return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
 export const toInt32 = (bytes: Uint8Array): Int32Array => new Int32Array(aligned(bytes));
@@ -130,6 +130,6 @@ export function decodeValues(bytes: Uint8Array, dtype: number): { dtype: 'int64'
   }
 }
 
-/** A tensor's values as the wire wants them. */
-export const encodeValues = (dtype: 'int64' | 'float32', data: TensorValues): Uint8Array | Part =>
-  dtype === 'int64' ? new Int64Part(data) : bytesOf(data instanceof Float32Array ? data : Float32Array.from(data));
+/** The values of a float32 tensor, which a caller may have made of another array. */
+export const toFloats = (data: TensorValues): Float32Array =>
+  data instanceof Float32Array ? data : Float32Array.from(data);

@@ -1,8 +1,8 @@
 import { TensorData, type TensorDtype } from '../tensor.js';
 import type { ForwardBackwardOutput } from '../training.js';
-import { decodeValues, DTYPE, encodeValues, Int64Part, itemBytes, writePart, toInt64 } from './bytes.js';
+import { bytesOf, decodeValues, DTYPE, itemBytes, toFloats, toInt64, writeInt64s, type Part } from './bytes.js';
 import { readDoubleEntry, readEntry, readFields, readInt64s } from './fields.js';
-import { MessageWriter } from './messageWriter.js';
+import { encodeMessage, type MessageWriter } from './messageWriter.js';
 
 interface ArrayRecord {
   readonly fields: Map<string, TensorData[]>;
@@ -98,19 +98,22 @@ function readBatchedTensor(bytes: Uint8Array): TensorData[] {
 
 /** The inverse, for servers: one record of all datums, or one a run of datums whose tensors share dtype and trailing shape. */
 export function encodeForwardBackwardOutput(output: ForwardBackwardOutput): Uint8Array {
-  const writer = new MessageWriter().string(1, output.lossFnOutputType);
-  for (const run of runsOfOneShape(output.lossFnOutputs)) {
-    writer.message(2, (record) => {
-      record.string(1, output.lossFnOutputType);
-      for (const name of Object.keys(run[0] ?? {})) {
-        const column = run.map((datum) => datum[name]!);
-        record.entry(2, name, (entry) => entry.message(2, (batched) => writeBatchedTensor(batched, column)));
-      }
-      record.int(3, run.length);
-    });
-  }
-  for (const [key, value] of Object.entries(output.metrics)) writer.entry(3, key, (entry) => entry.double(2, value));
-  return writer.finish();
+  const records = runsOfOneShape(output.lossFnOutputs).map((run) => ({
+    length: run.length,
+    columns: Object.keys(run[0] ?? {}).map((name) => [name, columnOf(run, name)] as const),
+  }));
+  return encodeMessage((writer) => {
+    writer.string(1, output.lossFnOutputType);
+    for (const { length, columns } of records) {
+      writer.message(2, (record) => {
+        record.string(1, output.lossFnOutputType);
+        for (const [name, column] of columns)
+          record.entry(2, name, (entry) => entry.message(2, (batched) => writeBatchedTensor(batched, column)));
+        record.int(3, length);
+      });
+    }
+    for (const [key, value] of Object.entries(output.metrics)) writer.entry(3, key, (entry) => entry.double(2, value));
+  });
 }
 
 type LossFnOutput = Readonly<Record<string, TensorData>>;
@@ -129,18 +132,32 @@ function runsOfOneShape(outputs: readonly LossFnOutput[]): LossFnOutput[][] {
   return runs;
 }
 
-function writeBatchedTensor(writer: MessageWriter, tensors: readonly TensorData[]): void {
-  const dtype: TensorDtype = tensors[0]?.dtype ?? 'float32';
-  const parts = tensors.map((tensor) => encodeValues(dtype, tensor.toDense().data));
-  const offsets = new Float64Array(parts.length + 1);
-  parts.forEach((part, index) => {
-    offsets[index + 1] = offsets[index]! + part.length;
+/** One field of many datums, as it is written. */
+interface Column {
+  readonly dtype: TensorDtype;
+  readonly data: Part;
+  /** Where each datum's values start, and where the last ones end, in bytes. */
+  readonly offsets: Float64Array;
+  readonly trailingShape: readonly number[];
+}
+
+function columnOf(run: readonly LossFnOutput[], name: string): Column {
+  const tensors = run.map((datum) => datum[name]!.toDense());
+  const { dtype, shape } = tensors[0]!;
+  const isWide = dtype === 'int64';
+  const offsets = new Float64Array(tensors.length + 1);
+  tensors.forEach(({ data }, index) => {
+    offsets[index + 1] = offsets[index]! + data.length * (isWide ? 8 : 4);
   });
-  const data = new Uint8Array(offsets[parts.length]!);
-  parts.forEach((part, index) => writePart(part, data, offsets[index]!));
-  writer
-    .bytes(1, data)
-    .bytes(2, new Int64Part(offsets))
-    .int(3, DTYPE[dtype])
-    .packedInts(4, tensors[0]?.shape.slice(1) ?? []);
+  const writeTo = (target: Uint8Array, at: number): void => {
+    tensors.forEach(({ data }, index) => {
+      if (isWide) writeInt64s(data, target, at + offsets[index]!);
+      else target.set(bytesOf(toFloats(data)), at + offsets[index]!);
+    });
+  };
+  return { dtype, data: { byteLength: offsets.at(-1)!, writeTo }, offsets, trailingShape: shape.slice(1) };
+}
+
+function writeBatchedTensor(writer: MessageWriter, { dtype, data, offsets, trailingShape }: Column): void {
+  writer.part(1, data).int64s(2, offsets).int(3, DTYPE[dtype]).packedInts(4, trailingShape);
 }

@@ -4,28 +4,29 @@ import { ModelInput } from '../modelInput.js';
 import { ValidationError } from '../tinkerError.js';
 import type { TensorData } from '../tensor.js';
 import type { ForwardBackwardRequest } from '../training.js';
-import { bytesOf, toInt32 } from './bytes.js';
+import { toInt32 } from './bytes.js';
 import { readDoubleEntry, readEntry, readFields } from './fields.js';
-import { MessageWriter } from './messageWriter.js';
+import { encodeMessage, type MessageWriter } from './messageWriter.js';
 import { readTensor, writeTensor } from './tensor.js';
 
 /** A forward or forward-backward pass as protobuf bytes. */
 export function encodeForwardBackwardRequest(request: ForwardBackwardRequest): Uint8Array {
   const config = Object.entries(request.lossFnConfig ?? {});
-  const writer = new MessageWriter().string(1, request.modelId).int(2, request.seqId);
-  for (const datum of request.data) writer.message(3, (nested) => writeDatum(nested, datum));
-  writer.string(4, request.lossFn);
-  for (const [key, value] of config) {
-    // Numbers go into both maps: servers that know only the first still see them.
-    if (typeof value === 'number') writer.entry(5, key, (entry) => entry.double(2, value));
-  }
-  writer.int(6, request.forwardOnly ? 1 : 0);
-  for (const [key, value] of config) {
-    writer.entry(7, key, (entry) =>
-      entry.message(2, (arm) => (typeof value === 'number' ? arm.double(1, value) : arm.presentString(2, value))),
-    );
-  }
-  return writer.finish();
+  return encodeMessage((writer) => {
+    writer.string(1, request.modelId).int(2, request.seqId);
+    for (const datum of request.data) writer.message(3, (nested) => writeDatum(nested, datum));
+    writer.string(4, request.lossFn);
+    for (const [key, value] of config) {
+      // Numbers go into both maps: servers that know only the first still see them.
+      if (typeof value === 'number') writer.entry(5, key, (entry) => entry.double(2, value));
+    }
+    writer.int(6, request.forwardOnly ? 1 : 0);
+    for (const [key, value] of config) {
+      writer.entry(7, key, (entry) =>
+        entry.message(2, (arm) => (typeof value === 'number' ? arm.double(1, value) : arm.presentString(2, value))),
+      );
+    }
+  });
 }
 
 /** Refuses what protobuf has no place for, before a request takes its number. @throws ValidationError */
@@ -40,7 +41,8 @@ const NO_POINTERS = 'image_asset_pointer chunks have no place in a training requ
 
 function writeDatum(writer: MessageWriter, datum: PreparedDatum): void {
   for (const chunk of datum.modelInput.chunks) writer.message(1, (nested) => writeChunk(nested, chunk));
-  for (const [name, tensor] of Object.entries(datum.lossFnInputs)) {
+  for (const name of Object.keys(datum.lossFnInputs)) {
+    const tensor = datum.lossFnInputs[name]!;
     writer.entry(2, name, (entry) => entry.message(2, (nested) => writeTensor(nested, tensor)));
   }
   for (const span of datum.modelInputSpans ?? []) writer.message(3, (nested) => writeSpan(nested, span));
@@ -50,7 +52,7 @@ function writeDatum(writer: MessageWriter, datum: PreparedDatum): void {
 function writeChunk(writer: MessageWriter, chunk: ModelInputChunk): void {
   switch (chunk.type) {
     case 'encoded_text':
-      writer.message(1, (text) => text.bytes(1, bytesOf(chunk.tokens)));
+      writer.message(1, (text) => text.bytes(1, chunk.tokens));
       return;
     case 'image':
       writer.message(2, (image) => {

@@ -1,4 +1,5 @@
-import { writePart, type Part } from './bytes.js';
+import { bytesOf, unwritten, writeInt64s, type Part, type View } from './bytes.js';
+import type { TensorValues } from '../tensor.js';
 
 const LENGTH_DELIMITED = 2;
 const VARINT = 0;
@@ -6,14 +7,30 @@ const BIT64 = 1;
 const utf8 = new TextEncoder();
 
 /**
- * Writes one protobuf message as a list of parts that are joined once, at the end.
+ * One protobuf message. `write` is called twice, with the same data: first to measure, then to write into memory of exactly
+ * that size. What it leaves out or adds the second time is a mistake.
  *
  * The usual writer moves a nested message each time its length becomes known, once for every level; training data is
- * nested four deep and megabytes long, so that costs more than all the rest.
+ * nested four deep and megabytes long, so that costs more than all the rest. A list of parts that is joined at the end
+ * made so many small objects that collecting them took as long as the copying.
  */
+export function encodeMessage(write: (message: MessageWriter) => void): Uint8Array {
+  const writer = new MessageWriter();
+  write(writer);
+  const message = writer.start();
+  write(writer);
+  writer.finish();
+  return message;
+}
+
+/** What {@link encodeMessage} hands to its callback. */
 export class MessageWriter {
-  readonly #parts: (Uint8Array | Part)[] = [];
-  #size = 0;
+  /** undefined while it measures. */
+  #target: Uint8Array | undefined;
+  #at = 0;
+  /** Of the nested messages, in the order in which they begin. */
+  readonly #sizes: number[] = [];
+  #begun = 0;
 
   string(field: number, value: string): this {
     return value === '' ? this : this.presentString(field, value);
@@ -22,58 +39,110 @@ export class MessageWriter {
   presentString(field: number, value: string): this {
     return this.presentBytes(field, utf8Of(value));
   }
-  bytes(field: number, value: Uint8Array | Part): this {
-    return value.length === 0 ? this : this.presentBytes(field, value);
+  /** The bytes under a typed array. */
+  bytes(field: number, value: View): this {
+    return value.byteLength === 0 ? this : this.presentBytes(field, value);
   }
   /** Bytes that say something by being there, also when empty (a oneof arm, an optional). */
-  presentBytes(field: number, value: Uint8Array | Part): this {
-    this.#push(varints((field << 3) | LENGTH_DELIMITED, value.length));
-    return value.length === 0 ? this : this.#push(value);
+  presentBytes(field: number, value: View): this {
+    const { byteLength } = value;
+    this.#head(field, LENGTH_DELIMITED, byteLength);
+    this.#target?.set(value instanceof Uint8Array ? value : bytesOf(value), this.#at);
+    this.#at += byteLength;
+    return this;
+  }
+  /** Integers as the bytes of int64 values. */
+  int64s(field: number, values: TensorValues): this {
+    return values.length === 0 ? this : this.presentInt64s(field, values);
+  }
+  presentInt64s(field: number, values: TensorValues): this {
+    this.#head(field, LENGTH_DELIMITED, 8 * values.length);
+    if (this.#target !== undefined) writeInt64s(values, this.#target, this.#at);
+    this.#at += 8 * values.length;
+    return this;
+  }
+  /** Bytes that are made where they belong. */
+  part(field: number, part: Part): this {
+    if (part.byteLength === 0) return this;
+    this.#head(field, LENGTH_DELIMITED, part.byteLength);
+    if (this.#target !== undefined) part.writeTo(this.#target, this.#at);
+    this.#at += part.byteLength;
+    return this;
   }
   /** A non-negative integer of any width; 0 is left out, as proto3 wants it. */
   int(field: number, value: number): this {
     return value === 0 ? this : this.presentInt(field, value);
   }
   presentInt(field: number, value: number): this {
-    return this.#push(varints((field << 3) | VARINT, value));
+    this.#head(field, VARINT, value);
+    return this;
   }
   double(field: number, value: number): this {
-    const part = new Uint8Array(8);
-    new DataView(part.buffer).setFloat64(0, value, true);
-    return this.#push(varints((field << 3) | BIT64)).#push(part);
+    this.#varint((field << 3) | BIT64);
+    if (this.#target !== undefined) {
+      DOUBLE[0] = value;
+      this.#target.set(DOUBLE_BYTES, this.#at);
+    }
+    this.#at += 8;
+    return this;
   }
   packedInts(field: number, values: readonly number[]): this {
-    return values.length === 0 ? this : this.presentBytes(field, varintsOf(values));
+    if (values.length === 0) return this;
+    let size = 0;
+    for (const value of values) size += varintBytes(value);
+    this.#head(field, LENGTH_DELIMITED, size);
+    for (const value of values) this.#varint(value);
+    return this;
   }
   /** A nested message, also an empty one. */
-  message(field: number, write: (nested: MessageWriter) => void): this {
-    const nested = new MessageWriter();
-    write(nested);
-    this.#push(varints((field << 3) | LENGTH_DELIMITED, nested.#size));
-    for (const part of nested.#parts) this.#push(part);
+  message(field: number, write: (nested: this) => void): this {
+    const index = this.#begun++;
+    if (this.#target !== undefined) {
+      this.#head(field, LENGTH_DELIMITED, this.#sizes[index]!);
+      write(this);
+      return this;
+    }
+    const start = this.#at;
+    this.#sizes.push(0);
+    write(this);
+    const size = this.#at - start;
+    this.#sizes[index] = size;
+    this.#head(field, LENGTH_DELIMITED, size);
     return this;
   }
   /** One entry of a map with string keys; the value is field 2. */
-  entry(field: number, key: string, write: (entry: MessageWriter) => void): this {
+  entry(field: number, key: string, write: (entry: this) => void): this {
     return this.message(field, (entry) => write(entry.presentString(1, key)));
   }
 
-  finish(): Uint8Array {
-    const message = new Uint8Array(this.#size);
-    let at = 0;
-    for (const part of this.#parts) {
-      writePart(part, message, at);
-      at += part.length;
-    }
-    return message;
+  /** @internal The memory for what was measured; from here on it is written. */
+  start(): Uint8Array {
+    // `finish` makes sure that all of it is written.
+    this.#target = unwritten(this.#at);
+    this.#at = 0;
+    this.#begun = 0;
+    return this.#target;
   }
 
-  #push(part: Uint8Array | Part): this {
-    this.#parts.push(part);
-    this.#size += part.length;
-    return this;
+  /** @internal @throws an Error when not all of the memory was written. */
+  finish(): void {
+    if (this.#at !== this.#target?.length || this.#begun !== this.#sizes.length)
+      throw new Error('a message was not the same when it was measured and when it was written');
+  }
+
+  /** A field's tag, and its length or its value. */
+  #head(field: number, wireType: number, value: number): void {
+    this.#varint((field << 3) | wireType);
+    this.#varint(value);
+  }
+
+  #varint(value: number): void {
+    this.#at = this.#target === undefined ? this.#at + varintBytes(value) : writeVarint(this.#target, this.#at, value);
   }
 }
+
+const DOUBLE = new Float64Array(1);
+const DOUBLE_BYTES = bytesOf(DOUBLE);
 
 /** Longer texts are not remembered, nor more than a few: names of fields and losses repeat thousands of times in a request. */
 const LONGEST_REMEMBERED = 64;
@@ -90,22 +159,11 @@ function utf8Of(text: string): Uint8Array {
   return bytes;
 }
 
-/** Two varints of 64 bits, and some to spare. */
-const scratch = new Uint8Array(24);
-
-/** A field's tag and, where it has one, its length, as varints. */
-function varints(first: number, second?: number): Uint8Array {
-  let end = writeVarint(scratch, 0, first);
-  if (second !== undefined) end = writeVarint(scratch, end, second);
-  return scratch.slice(0, end);
-}
-
-/** Non-negative integers as varints, one behind the other. */
-function varintsOf(values: readonly number[]): Uint8Array {
-  const bytes = new Uint8Array(10 * values.length);
-  let end = 0;
-  for (const value of values) end = writeVarint(bytes, end, value);
-  return bytes.subarray(0, end);
+/** How many bytes a non-negative integer takes as a varint. */
+function varintBytes(value: number): number {
+  let bytes = 1;
+  for (; value >= 128; value = Math.floor(value / 128)) bytes++;
+  return bytes;
 }
 
 /** Returns where it ends. */

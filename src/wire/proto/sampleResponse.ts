@@ -1,8 +1,8 @@
 import type { PromptAltTokens, SampledSequence, SampleResponse, TopkLogprobs } from '../sampling.js';
 import type { TensorData } from '../tensor.js';
-import { bytesOf, toFloat32, toInt32 } from './bytes.js';
+import { toFloat32, toInt32 } from './bytes.js';
 import { readFields } from './fields.js';
-import { MessageWriter } from './messageWriter.js';
+import { encodeMessage, type MessageWriter } from './messageWriter.js';
 import { readTensor, writeTensor } from './tensor.js';
 
 const STOP_REASONS = ['stop', 'length'] as const;
@@ -94,27 +94,27 @@ function readAltTokens(bytes: Uint8Array): PromptAltTokens {
 /** The inverse, for servers. */
 export function encodeSampleResponse(response: SampleResponse): Uint8Array {
   const { sequences, promptLogprobs, topkPromptLogprobs, targetPromptLogprobs, promptAltTokens } = response;
-  const writer = new MessageWriter();
-  for (const { stopReason, tokens, logprobs, topkLogprobs } of sequences) {
-    writer.message(1, (sequence) => {
-      sequence.int(1, STOP_REASONS.indexOf(stopReason)).bytes(2, bytesOf(tokens));
-      if (logprobs !== undefined) sequence.bytes(3, bytesOf(logprobs));
-      if (topkLogprobs !== undefined) sequence.message(4, (topk) => writeTopk(topk, topkLogprobs));
-    });
-  }
-  if (promptLogprobs !== undefined) writer.bytes(2, bytesOf(promptLogprobs));
-  if (topkPromptLogprobs !== undefined) writer.message(3, (topk) => writeTopk(topk, topkPromptLogprobs));
-  writer.int(4, response.promptCacheHitTokens);
-  if (targetPromptLogprobs !== undefined) writer.message(5, (tensor) => writeTensor(tensor, targetPromptLogprobs));
-  if (promptAltTokens !== undefined) {
-    writer.message(6, (alternatives) => {
-      alternatives.message(1, (tensor) => writeTensor(tensor, promptAltTokens.tokens));
-      alternatives.message(2, (tensor) => writeTensor(tensor, promptAltTokens.logprobs));
-    });
-  }
-  return writer.finish();
+  return encodeMessage((writer) => {
+    for (const { stopReason, tokens, logprobs, topkLogprobs } of sequences) {
+      writer.message(1, (sequence) => {
+        sequence.int(1, STOP_REASONS.indexOf(stopReason)).bytes(2, tokens);
+        if (logprobs !== undefined) sequence.bytes(3, logprobs);
+        if (topkLogprobs !== undefined) sequence.message(4, (topk) => writeTopk(topk, topkLogprobs));
+      });
+    }
+    if (promptLogprobs !== undefined) writer.bytes(2, promptLogprobs);
+    if (topkPromptLogprobs !== undefined) writer.message(3, (topk) => writeTopk(topk, topkPromptLogprobs));
+    writer.int(4, response.promptCacheHitTokens);
+    if (targetPromptLogprobs !== undefined) writer.message(5, (tensor) => writeTensor(tensor, targetPromptLogprobs));
+    if (promptAltTokens !== undefined) {
+      writer.message(6, (alternatives) => {
+        alternatives.message(1, (tensor) => writeTensor(tensor, promptAltTokens.tokens));
+        alternatives.message(2, (tensor) => writeTensor(tensor, promptAltTokens.logprobs));
+      });
+    }
+  });
 }
 
 function writeTopk(writer: MessageWriter, { tokenIds, logprobs, k, length }: TopkLogprobs): void {
-  writer.bytes(1, bytesOf(tokenIds)).bytes(2, bytesOf(logprobs)).int(3, k).int(4, length);
+  writer.bytes(1, tokenIds).bytes(2, logprobs).int(3, k).int(4, length);
 }

@@ -1,19 +1,23 @@
-import { TensorData } from '../tensor.js';
-import { decodeValues, DTYPE, encodeValues, Int64Part, toInt64 } from './bytes.js';
+import { TensorData, type TensorDtype, type TensorValues } from '../tensor.js';
+import { decodeValues, DTYPE, toFloats, toInt64 } from './bytes.js';
 import { readFields, readInt64s } from './fields.js';
 import type { MessageWriter } from './messageWriter.js';
 
 /** Tensor { oneof { bytes dense=1; SparseCsr sparse_csr=2 } DType dtype=3; repeated int64 shape=4 } */
 export function writeTensor(writer: MessageWriter, tensor: TensorData): void {
-  const values = encodeValues(tensor.dtype, tensor.data);
-  const { sparse } = tensor;
-  if (sparse === undefined) writer.presentBytes(1, values);
-  else {
-    writer.message(2, (csr) =>
-      csr.bytes(1, values).bytes(2, new Int64Part(sparse.crowIndices)).bytes(3, new Int64Part(sparse.colIndices)),
-    );
-  }
-  writer.int(3, DTYPE[tensor.dtype]).packedInts(4, tensor.shape);
+  const { dtype, data, sparse } = tensor;
+  if (sparse !== undefined)
+    writer.message(2, (csr) => {
+      if (data.length > 0) writeValues(csr, dtype, data);
+      csr.int64s(2, sparse.crowIndices).int64s(3, sparse.colIndices);
+    });
+  else writeValues(writer, dtype, data);
+  writer.int(3, DTYPE[dtype]).packedInts(4, tensor.shape);
+}
+
+function writeValues(writer: MessageWriter, dtype: TensorDtype, data: TensorValues): void {
+  if (dtype === 'int64') writer.presentInt64s(1, data);
+  else writer.presentBytes(1, toFloats(data));
 }
 
 const NONE: Uint8Array = new Uint8Array();

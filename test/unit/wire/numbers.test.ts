@@ -60,6 +60,13 @@ describe('Tokens', () => {
     expect(firstBadToken(new Uint8Array([255]))).toBe(-1);
     expect(firstBadToken(Float64Array.of(1, 2 ** 31))).toBe(1);
   });
+
+  it('finds a bad token at every place of a typed array', () => {
+    for (let length = 0; length < 10; length++) {
+      expect(firstBadToken(new Int32Array(length).fill(2 ** 31 - 1))).toBe(-1);
+      for (let at = 0; at < length; at++) expect(firstBadToken(new Int32Array(length).fill(-1, at))).toBe(at);
+    }
+  });
 });
 
 describe('Floats', () => {

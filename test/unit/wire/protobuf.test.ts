@@ -1,3 +1,4 @@
+import { BinaryReader } from '@bufbuild/protobuf/wire';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ModelInputChunk } from '../../../src/wire/chunk.js';
@@ -12,7 +13,7 @@ import {
   decodeForwardBackwardRequest,
   encodeForwardBackwardRequest,
 } from '../../../src/wire/proto/forwardBackwardRequest.js';
-import { MessageWriter } from '../../../src/wire/proto/messageWriter.js';
+import { encodeMessage, type MessageWriter } from '../../../src/wire/proto/messageWriter.js';
 import { decodeSampleResponse, encodeSampleResponse } from '../../../src/wire/proto/sampleResponse.js';
 import { TensorData } from '../../../src/wire/tensor.js';
 
@@ -118,14 +119,14 @@ describe('a forward-backward output', () => {
   });
 
   it('counts its datums by num_datums, though their fields were stripped', () => {
-    const bytes = new MessageWriter().message(2, (record) => record.int(3, 4)).finish();
+    const bytes = encodeMessage((writer) => writer.message(2, (record) => record.int(3, 4)));
     expect(decodeForwardBackwardOutput(bytes).lossFnOutputs).toEqual([{}, {}, {}, {}]);
   });
 
   it('is refused when a tensor has a dtype that is none', () => {
-    const bytes = new MessageWriter()
-      .message(2, (record) => record.entry(2, 'a', (entry) => entry.message(2, (tensor) => tensor.int(3, 9))))
-      .finish();
+    const bytes = encodeMessage((writer) =>
+      writer.message(2, (record) => record.entry(2, 'a', (entry) => entry.message(2, (tensor) => tensor.int(3, 9)))),
+    );
     expect(() => decodeForwardBackwardOutput(bytes)).toThrow(new RangeError('unsupported tensor dtype 9'));
   });
 });
@@ -170,11 +171,41 @@ describe('a sample', () => {
       'alternative tokens lack a tensor',
     ],
   ])('is refused with %s', (_, write, said) => {
-    expect(() => decodeSampleResponse(write(new MessageWriter()).finish())).toThrow(new RangeError(said));
+    expect(() => decodeSampleResponse(encodeMessage(write))).toThrow(new RangeError(said));
   });
 
   it('skips what a newer server adds', () => {
-    const bytes = new MessageWriter().string(99, 'new').int(98, 7).double(97, 1).finish();
+    const bytes = encodeMessage((writer) => writer.string(99, 'new').int(98, 7).double(97, 1));
     expect(decodeSampleResponse(bytes)).toStrictEqual({ sequences: [], promptCacheHitTokens: 0 });
+  });
+});
+
+describe('a message', () => {
+  it('is refused when it is not written as it was measured', () => {
+    const changing = (second: (writer: MessageWriter) => unknown): (() => Uint8Array) => {
+      let calls = 0;
+      return () => encodeMessage((writer) => (calls++ === 0 ? writer.string(1, 'same') : second(writer)));
+    };
+    const said = 'a message was not the same when it was measured and when it was written';
+    expect(changing((writer) => writer)).toThrow(said);
+    expect(changing((writer) => writer.int(1, 1))).toThrow(said);
+    expect(changing((writer) => writer.string(1, 'same'))).not.toThrow();
+  });
+
+  it('holds nested messages of every length, and integers of every width', () => {
+    const text = 'x'.repeat(20_000);
+    const bytes = encodeMessage((writer) =>
+      writer.message(1, (nested) => nested.message(2, (inner) => inner.string(3, text)).int(4, 2 ** 40)),
+    );
+    const outer = new BinaryReader(bytes);
+    expect(outer.tag()).toEqual([1, 2]);
+    const nested = new BinaryReader(outer.bytes());
+    expect(nested.tag()).toEqual([2, 2]);
+    const inner = new BinaryReader(nested.bytes());
+    expect(inner.tag()).toEqual([3, 2]);
+    expect(inner.string()).toBe(text);
+    expect(nested.tag()).toEqual([4, 0]);
+    expect(nested.uint64()).toBe(BigInt(2 ** 40));
+    expect([outer.pos, nested.pos, inner.pos]).toEqual([outer.len, nested.len, inner.len]);
   });
 });
