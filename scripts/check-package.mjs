@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { deadLinks, pagesIn } from './dead-links.mjs';
 import { runGuides, typeCheckGuides } from './package-guides.mjs';
 import { readersPath } from './package-path.mjs';
+import { serveTarball } from './package-registry.mjs';
 import { execute, root, runSteps } from './steps.mjs';
 
 /** The most that may be packed. Who needs more says why, here and in CONTRIBUTING.md. */
@@ -156,6 +157,10 @@ export function packageSteps() {
     if (packed === undefined) throw new Error('there is no tarball to try');
     return join(folder, packed.filename);
   };
+  let served;
+  /** The environment in which npm finds the tarball under the package's name. */
+  const registry = () => (served ??= serveTarball(tarball(), manifest, packed.integrity));
+  const npm = async (args, cwd) => execute('npm', args, { cwd, env: await registry() });
   const installed = () => {
     const path = join(project, 'node_modules/tinker-rx');
     if (!existsSync(join(path, 'package.json'))) throw new Error('the tarball is not installed');
@@ -260,7 +265,7 @@ export function packageSteps() {
         // One entry is a sink for OpenTelemetry, whose users have its API.
         const beside = ['rxjs', '@opentelemetry/api'].map((name) => `${name}@${peerDependencies[name]}`);
         beside.push(`@types/node@${devDependencies['@types/node']}`);
-        await execute('npm', [...INSTALL, tarball(), ...beside], { cwd: project });
+        await npm([...INSTALL, manifest.name, ...beside], project);
         installed();
         return `${readdirSync(join(project, 'node_modules'))
           .filter((name) => !name.startsWith('.'))
@@ -273,14 +278,15 @@ export function packageSteps() {
         const { dependencies, peerDependencies } = manifest;
         if ('rxjs' in dependencies) throw new Error('rxjs is a dependency: two copies could meet');
         const oldest = peerDependencies.rxjs.replace('^', '');
+        // npm decides what goes where before it unpacks anything, and writes that down.
         const tryIn = async (name, rxjs) => {
           const place = join(folder, name);
           mkdirSync(place, { recursive: true });
           writeFileSync(join(place, 'package.json'), JSON.stringify({ name, private: true, type: 'module' }));
-          await execute('npm', [...INSTALL, tarball(), ...rxjs], { cwd: place });
-          const copies = readdirSync(join(place, 'node_modules'), { recursive: true }).filter((path) =>
-            /(^|[/\\])rxjs[/\\]package\.json$/.test(path),
-          );
+          await npm(['install', '--package-lock-only', manifest.name, ...rxjs], place);
+          const { packages } = json(join(place, 'package-lock.json'));
+          if (!(`node_modules/${manifest.name}` in packages)) throw new Error(`${name}: the tarball is not installed`);
+          const copies = Object.keys(packages).filter((path) => /(^|\/)node_modules\/rxjs$/.test(path));
           if (copies.length !== 1) throw new Error(`${name}: ${copies.length} copies of rxjs: ${copies.join(', ')}`);
         };
         await Promise.all([tryIn('with-rxjs', [`rxjs@${oldest}`]), tryIn('without-rxjs', [])]);
@@ -381,7 +387,7 @@ export function packageSteps() {
     },
     {
       name: 'package: from the README to a trained model in four commands',
-      run: () => readersPath(join(folder, 'reader'), tarball()),
+      run: async () => readersPath(join(folder, 'reader'), await registry()),
     },
     {
       name: 'package: npx tinker-rx version',
@@ -411,9 +417,9 @@ export function packageSteps() {
           filter: (path) => !path.endsWith('node_modules'),
         });
         const example = json(join(place, 'package.json'));
-        example.dependencies['tinker-rx'] = `file:${tarball()}`;
+        example.dependencies[manifest.name] = manifest.version;
         writeFileSync(join(place, 'package.json'), JSON.stringify(example));
-        await execute('npm', INSTALL, { cwd: place });
+        await npm(INSTALL, place);
         await execute('npm', ['run', 'typecheck'], { cwd: place });
         return execute('npm', ['test'], { cwd: place });
       },

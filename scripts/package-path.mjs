@@ -19,18 +19,16 @@ function commandsOf(readme) {
 }
 
 /**
- * Runs the commands in one shell, as they are but for the tarball in the place of the registry's package and a free port, and
- * tells how long each took. Fails where a command does, where there are more than four, and where the model did not learn.
+ * Runs the commands in one shell, as they are but for a free port, and tells how long each took. `registry` is the environment in
+ * which npm installs the tarball. Fails where a command does, where there are more than four, and where the model did not learn.
  */
-export async function readersPath(folder, tarball) {
+export async function readersPath(folder, registry) {
   const commands = commandsOf(readFileSync(join(root, 'README.md'), 'utf8'));
   if (commands.length > MOST_COMMANDS) throw new Error(`${commands.length} commands:\n${commands.join('\n')}`);
   const port = await freePort();
-  const typed = commands.map((command) =>
-    command.replace('npm install tinker-rx ', `npm install ${tarball} `).replaceAll('8000', String(port)),
-  );
+  const typed = commands.map((command) => command.replaceAll('8000', String(port)));
   mkdirSync(folder, { recursive: true });
-  const { printed, doneAt } = await typeInto(folder, typed);
+  const { printed, doneAt } = await typeInto(folder, typed, registry);
   const loss = Number(/^Loss +([\d.]+)/m.exec(printed)?.[1]);
   if (!(loss < TRAINED_LOSS)) throw new Error(`the last loss is ${loss}\n${printed}`);
   const seconds = (from, to) => `${((doneAt[to] - doneAt[from]) / 1000).toFixed(1).padStart(5)} s`;
@@ -43,11 +41,11 @@ export async function readersPath(folder, tarball) {
 const MARK = '== done';
 
 /** Types lines into a shell: all that is printed, and when the shell began and each line was done. */
-function typeInto(cwd, lines) {
+function typeInto(cwd, lines, env) {
   const script = ['set -e', `echo '${MARK}'`, ...lines.flatMap((line) => [line, `echo '${MARK}'`])].join('\n');
   return new Promise((resolve, reject) => {
     // A group, so that what was started in the background ends with the shell.
-    const options = { cwd, env: surroundings(), detached: true, stdio: ['ignore', 'pipe', 'pipe'] };
+    const options = { cwd, env: { ...surroundings(), ...env }, detached: true, stdio: ['ignore', 'pipe', 'pipe'] };
     const shell = spawn('bash', ['-c', script], options);
     const end = () => {
       try {

@@ -39,25 +39,23 @@ async function blocked(blockMs: number, sessionTtlMs?: number): Promise<Told> {
   }
 }
 
-it.concurrent(
-  'an event loop that was blocked for six seconds is told of, and the session goes on',
-  async ({ expect }) => {
-    const { before, after, blocked: times } = await blocked(6000);
-    expect([before, after]).toEqual(['sampled', 'sampled']);
-    expect(times).toHaveLength(1);
-    expect(times[0]).toBeGreaterThan(5000);
-    expect(times[0]).toBeLessThan(30_000);
-  },
-);
+it.concurrent('an event loop that was blocked for six seconds is told of, and the session goes on', async ({
+  expect,
+}) => {
+  const { before, after, blocked: times } = await blocked(6000);
+  expect([before, after]).toEqual(['sampled', 'sampled']);
+  expect(times).toHaveLength(1);
+  expect(times[0]).toBeGreaterThan(5000);
+  expect(times[0]).toBeLessThan(30_000);
+});
 
-it.concurrent(
-  'a block that is longer than the silence which the service allows loses the session, in words',
-  async ({ expect }) => {
-    const { before, after } = await blocked(6000, 4000);
-    expect(before).toBe('sampled');
-    expect(after).toMatch(/^GoneError: .*session \S+ is over: cancelled, no heartbeat for 4 s/);
-  },
-);
+it.concurrent('a block that is longer than the silence which the service allows loses the session, in words', async ({
+  expect,
+}) => {
+  const { before, after } = await blocked(6000, 4000);
+  expect(before).toBe('sampled');
+  expect(after).toMatch(/^GoneError: .*session \S+ is over: cancelled, no heartbeat for 4 s/);
+});
 
 it.concurrent('a shorter one does not', async ({ expect }) => {
   expect(await blocked(500, 4000)).toEqual({ before: 'sampled', after: 'sampled', blocked: [] });

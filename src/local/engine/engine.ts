@@ -33,7 +33,9 @@ export interface CreateModelOptions {
 
 /** Where a sampler takes its weights from: a copy is made at the call, later training does not change it. */
 export type CreateSamplerOptions = { readonly samplerId: string } & (
-  { readonly baseModel: string } | { readonly modelId: string } | { readonly state: ModelState }
+  | { readonly baseModel: string }
+  | { readonly modelId: string }
+  | { readonly state: ModelState }
 );
 
 export interface ForwardBackwardOptions {

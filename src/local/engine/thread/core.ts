@@ -27,7 +27,9 @@ export interface BaseSource {
 
 /** Where a sampler's weights come from. */
 export type SamplerSource =
-  { readonly baseModel: string } | { readonly modelId: string } | { readonly state: ModelState };
+  | { readonly baseModel: string }
+  | { readonly modelId: string }
+  | { readonly state: ModelState };
 
 /**
  * All models and samplers of one thread. The caller sees to it that calls on one model do not overlap; samples may run
