@@ -15,11 +15,10 @@ export class Lanes {
   readonly #open = new Map<Lane, Carrier>();
   readonly #retired = new Set<Promise<void>>();
 
-  constructor(readonly make: (lane: Lane) => Carrier) {}
-
-  of(lane: Lane): Carrier {
+  /** The lane, which `make` opens when it is used for the first time. */
+  of(lane: Lane, make: () => Carrier): Carrier {
     let carrier = this.#open.get(lane);
-    if (carrier === undefined) this.#open.set(lane, (carrier = this.make(lane)));
+    if (carrier === undefined) this.#open.set(lane, (carrier = make()));
     return carrier;
   }
 

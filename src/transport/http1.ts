@@ -1,4 +1,4 @@
-import { Client, type Dispatcher } from 'undici';
+import type { Client, Dispatcher } from 'undici';
 import type { BaseUrl } from './baseUrl.js';
 import { Queue } from '../wire/Queue.js';
 import type { Exchange } from './Exchange.js';
@@ -37,6 +37,7 @@ export class PooledLane implements Carrier {
   #onEmpty: (() => void) | undefined;
 
   constructor(
+    readonly Connection: typeof Client,
     readonly baseUrl: BaseUrl,
     readonly limit: number,
     readonly options: Client.Options,
@@ -60,7 +61,7 @@ export class PooledLane implements Carrier {
   }
 
   #open(): Client {
-    const client = new Client(this.baseUrl.origin, this.options);
+    const client = new this.Connection(this.baseUrl.origin, this.options);
     this.#clients.push(client);
     return client;
   }

@@ -1,10 +1,11 @@
 import { Observable } from 'rxjs';
-import { EnvHttpProxyAgent, Pool, type Dispatcher } from 'undici';
+import type { Client, Dispatcher } from 'undici';
 import type { BaseUrl } from './baseUrl.js';
 import { Deadlines } from './Deadlines.js';
 import { Exchange, type ExchangeOptions } from './Exchange.js';
 import { Http1Lane, PooledLane } from './http1.js';
 import { Lanes, type Carrier } from './Lanes.js';
+import { LoadedLater } from './LoadedLater.js';
 import { Negotiation } from './negotiation.js';
 import { proxiesOf, type Proxies } from './proxies.js';
 import { CONNECT_TIMEOUT_MS, type TlsOptions } from './tlsConnect.js';
@@ -63,8 +64,8 @@ export function undiciTransport(options: UndiciTransportOptions): UndiciTranspor
   const mayBeHttp2 = proxies === undefined && baseUrl.origin.startsWith('https:');
   const protocol = mayBeHttp2 ? new Negotiation({ baseUrl, tls, onDowngrade: () => lanes.retireAll() }) : undefined;
   const limitOf = (lane: Lane): number | null => options.connections?.[lane] ?? DEFAULT_CONNECTIONS[lane] ?? null;
-  const lanes = new Lanes((lane) =>
-    protocol?.isHttp2 === true ? protocol.lane(limitOf(lane) ?? Infinity) : http1Lane(options, limitOf(lane), proxies),
+  const http1 = new LoadedLater(() =>
+    proxies === undefined ? loadLanes(options) : loadProxiedLanes(options, proxies),
   );
 
   const shared: ExchangeOptions = {
@@ -75,7 +76,12 @@ export function undiciTransport(options: UndiciTransportOptions): UndiciTranspor
       if (status === 400 && body.length === 0) lanes.retire(lane);
     },
   };
-  const carry = (exchange: Exchange): void => lanes.of(exchange.request.lane).send(exchange);
+  const lanes = new Lanes();
+  const carry = (exchange: Exchange): void => {
+    const { lane } = exchange.request;
+    if (protocol?.isHttp2 === true) lanes.of(lane, () => protocol.lane(limitOf(lane) ?? Infinity)).send(exchange);
+    else http1.use(exchange, (laneOf) => lanes.of(lane, () => laneOf(limitOf(lane))).send(exchange));
+  };
 
   const send = (request: TransportRequest): Observable<TransportResponse> =>
     new Observable((subscriber) => {
@@ -87,6 +93,8 @@ export function undiciTransport(options: UndiciTransportOptions): UndiciTranspor
 
   const end = async (how: 'close' | 'destroy'): Promise<void> => {
     protocol?.stop();
+    if (how === 'destroy') http1.destroy();
+    await http1.settled();
     await lanes.end(how);
     deadlines.stop();
   };
@@ -97,14 +105,36 @@ export function undiciTransport(options: UndiciTransportOptions): UndiciTranspor
   };
 }
 
-function http1Lane(options: UndiciTransportOptions, limit: number | null, proxies: Proxies | undefined): Carrier {
-  const { baseUrl, tls, connectTimeoutMs: timeout = CONNECT_TIMEOUT_MS } = options;
-  // Exchange has its own deadlines: undici's restart with every byte, and include the upload.
-  const settings = { connect: { timeout, ...tls }, headersTimeout: 0, bodyTimeout: 0 } as const;
-  if (proxies === undefined) return new PooledLane(baseUrl, limit ?? Infinity, settings);
+/** Makes a lane of so many connections at most. */
+type MakeLane = (limit: number | null) => Carrier;
+
+/** Exchange has its own deadlines: undici's restart with every byte, and include the upload. */
+const settingsOf = ({ tls, connectTimeoutMs: timeout = CONNECT_TIMEOUT_MS }: UndiciTransportOptions) =>
+  ({ connect: { timeout, ...tls }, headersTimeout: 0, bodyTimeout: 0 }) as const;
+
+async function loadLanes(options: UndiciTransportOptions): Promise<MakeLane> {
+  const Connection = await loadClient();
+  return (limit) => new PooledLane(Connection, options.baseUrl, limit ?? Infinity, settingsOf(options));
+}
+
+/** undici's client by itself: all of undici takes three times as long to load. Where a release has moved it, all of undici. */
+async function loadClient(): Promise<typeof Client> {
+  try {
+    // @ts-expect-error undici has types for the whole of it only
+    const { default: Part } = (await import('undici/lib/dispatcher/client.js')) as { default: typeof Client };
+    return Part;
+  } catch {
+    return (await import('undici')).Client;
+  }
+}
+
+async function loadProxiedLanes(options: UndiciTransportOptions, proxies: Proxies): Promise<MakeLane> {
+  const { EnvHttpProxyAgent, Pool } = await import('undici');
+  const { baseUrl, connectTimeoutMs: headersTimeout = CONNECT_TIMEOUT_MS } = options;
   // By default undici waits five minutes for a proxy that accepts a connection and says nothing.
-  const clientFactory = (proxy: URL, options: object): Dispatcher =>
-    new Pool(proxy, { ...options, headersTimeout: timeout });
-  const agent = new EnvHttpProxyAgent({ ...settings, connections: limit, ...proxies, clientFactory });
-  return new Http1Lane(agent, baseUrl);
+  const clientFactory = (proxy: URL, settings: object): Dispatcher => new Pool(proxy, { ...settings, headersTimeout });
+  return (limit) => {
+    const agent = new EnvHttpProxyAgent({ ...settingsOf(options), connections: limit, ...proxies, clientFactory });
+    return new Http1Lane(agent, baseUrl);
+  };
 }
