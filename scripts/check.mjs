@@ -215,7 +215,7 @@ const all = () => [
   command('install', 'npm', ['ci'], { needed: true }),
   ...checks(...ON_THE_PACKAGE),
   { name: 'get Python and its SDK', early: true, run: getPython },
-  vitest('parity with the Python SDK', ['--config', 'vitest.parity.config.ts']),
+  vitest('parity with the Python SDK', ['--config', 'vitest.parity.config.ts'], { side: true }),
   { name: `get Node ${OTHER_RELEASES.join(' and ')}`, early: true, run: getNode },
   onOtherNodes,
   npm('API reference', 'docs', { side: true }),
