@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -89,7 +89,9 @@ describe('npm run lint', () => {
     for (const [rule, source] of Object.entries(PLANTED)) writeFileSync(join(folder, fileOf(rule)), `${source}\n`);
     const printed = await new Promise<string>((resolve) => {
       const args = [join(root, 'node_modules/oxlint/bin/oxlint'), '-c', CONFIG, '-f', 'json'];
-      execFile(process.execPath, args, { cwd: folder, maxBuffer: 2 ** 26 }, (_error, stdout) => resolve(stdout));
+      // oxlint looks for its type checker on the path, where `npm run` puts it and a bare `vitest` does not.
+      const env = { ...process.env, PATH: `${join(root, 'node_modules/.bin')}${delimiter}${process.env['PATH']}` };
+      execFile(process.execPath, args, { cwd: folder, env, maxBuffer: 2 ** 26 }, (_error, stdout) => resolve(stdout));
     });
     found = (JSON.parse(printed) as { readonly diagnostics: typeof found }).diagnostics;
   });
