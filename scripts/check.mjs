@@ -218,7 +218,7 @@ const all = () => [
   vitest('parity with the Python SDK', ['--config', 'vitest.parity.config.ts'], { side: true }),
   { name: `get Node ${OTHER_RELEASES.join(' and ')}`, early: true, run: getNode },
   onOtherNodes,
-  npm('API reference', 'docs', { side: true }),
+  npm('API reference', 'docs'),
   ...packageSteps().map((step) => ({ ...step, side: true })),
   { name: 'get a browser', early: true, run: getBrowser },
   browser('browser', ['--exclude', FRAMES], { side: true }),
