@@ -112,3 +112,11 @@ describe('polling for a result', () => {
     expect(polls[0]!.lane).toBe('polls');
   });
 });
+
+it('polls that the service held were nested in each other: a step that waits for hours ends as any other', () => {
+  const polls = 10_000;
+  const script = { 'retrieve_future OptimStep': Array.from({ length: polls }, () => notYet()) };
+  const on = stage({ latencyMs: 5000, script });
+  expect(on.clock.resolve(on.trainer().optimStep())).toBeDefined();
+  expect(on.fake.to('retrieve_future').length).toBeGreaterThan(polls);
+});
