@@ -1,4 +1,4 @@
-import { Observable, type Observer, type Subscriber } from 'rxjs';
+import { Observable, Subscriber } from 'rxjs';
 
 /**
  * Reads the one answer of a request: `read` returns the result, or an Observable to continue with. A failure of the
@@ -14,46 +14,55 @@ export function onAnswer<A, B>(
   recover?: (error: unknown) => Observable<B>,
 ): Observable<B> {
   return new Observable<B>((subscriber) => {
-    subscriber.add(source.subscribe(new Reader(subscriber, read, recover)));
+    source.subscribe(new Reader(subscriber, read, recover));
   });
 }
 
-/** An object instead of closures: there are several for each of thousands of samples in flight. */
-class Reader<A, B> implements Observer<A> {
-  #continues = false;
+/** A subscriber itself: around a plain observer RxJS would make one, and there are several for each of thousands of samples. */
+class Reader<A, B> extends Subscriber<A> {
+  private continues = false;
 
   constructor(
-    readonly subscriber: Subscriber<B>,
-    readonly read: (answer: A) => B | Observable<B>,
-    readonly recover: ((error: unknown) => Observable<B>) | undefined,
-  ) {}
+    private readonly to: Subscriber<B>,
+    private readonly read: (answer: A) => B | Observable<B>,
+    private readonly recover: ((error: unknown) => Observable<B>) | undefined,
+  ) {
+    super();
+    to.add(this);
+  }
 
-  next(answer: A): void {
+  protected override _next(answer: A): void {
     let result: B | Observable<B>;
     try {
       result = this.read(answer);
     } catch (error) {
-      return this.error(error);
+      return this.fail(error);
     }
-    if (result instanceof Observable) this.#continueWith(result);
-    else this.subscriber.next(result);
+    if (result instanceof Observable) this.continueWith(result);
+    else this.to.next(result);
   }
 
-  error(error: unknown): void {
-    if (this.recover === undefined) return this.subscriber.error(error);
+  protected override _error(error: unknown): void {
+    this.unsubscribe();
+    this.fail(error);
+  }
+
+  protected override _complete(): void {
+    this.unsubscribe();
+    if (!this.continues) this.to.complete();
+  }
+
+  private fail(error: unknown): void {
+    if (this.recover === undefined) return this.to.error(error);
     try {
-      this.#continueWith(this.recover(error));
+      this.continueWith(this.recover(error));
     } catch (unrecovered) {
-      this.subscriber.error(unrecovered);
+      this.to.error(unrecovered);
     }
   }
 
-  complete(): void {
-    if (!this.#continues) this.subscriber.complete();
-  }
-
-  #continueWith(next: Observable<B>): void {
-    this.#continues = true;
-    next.subscribe(this.subscriber);
+  private continueWith(next: Observable<B>): void {
+    this.continues = true;
+    next.subscribe(this.to);
   }
 }

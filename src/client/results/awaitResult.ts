@@ -1,4 +1,4 @@
-import { Observable, concatMap, type Observer, type Subscriber } from 'rxjs';
+import { Observable, Subscriber, concatMap } from 'rxjs';
 import type { TransportResponse } from '../../transport/Transport.js';
 import { isRequestFailed, UntypedFuture } from '../../wire/futures.js';
 import type { Connection } from '../connection/Connection.js';
@@ -72,56 +72,63 @@ export function awaitResult<A>(
           .wait(work.requestId)
           .pipe(concatMap((known) => retrieve(connection, session.responseBytes, work, format, known)));
   return new Observable((subscriber) => {
-    const waiting = new Waiting(session, work, poller, finish, subscriber);
-    subscriber.add(result.subscribe(waiting));
-    subscriber.add(waiting);
+    result.subscribe(new Waiting(subscriber, session, work, poller, finish));
   });
 }
 
 /** Passes the result on and tells of it; unsubscribed without one, it gives the work up. */
-class Waiting<A> implements Observer<A> {
-  #settled = false;
+class Waiting<A> extends Subscriber<A> {
+  private settled = false;
 
   constructor(
-    readonly session: OpenSession,
-    readonly work: Accepted,
-    readonly poller: SessionPoller | undefined,
-    readonly finish: ((result: A, promise: UntypedFuture) => A) | undefined,
-    readonly subscriber: Subscriber<A>,
-  ) {}
+    private readonly to: Subscriber<A>,
+    private readonly session: OpenSession,
+    private readonly work: Accepted,
+    private readonly poller: SessionPoller | undefined,
+    private readonly finish: ((result: A, promise: UntypedFuture) => A) | undefined,
+  ) {
+    super();
+    to.add(this);
+  }
 
-  next(value: A): void {
-    this.#settle();
-    this.#tellFinished();
+  protected override _next(value: A): void {
+    this.settle();
+    this.tellFinished();
+    let result: A;
     try {
-      this.subscriber.next(this.finish === undefined ? value : this.finish(value, this.work.promise));
+      result = this.finish === undefined ? value : this.finish(value, this.work.promise);
     } catch (error) {
-      this.subscriber.error(error);
+      return this.to.error(error);
     }
+    this.to.next(result);
   }
 
-  error(error: unknown): void {
-    this.#settle();
-    this.subscriber.error(error);
+  protected override _error(error: unknown): void {
+    this.settle();
+    this.unsubscribe();
+    this.to.error(error);
   }
 
-  complete(): void {
-    this.subscriber.complete();
+  protected override _complete(): void {
+    this.unsubscribe();
+    this.to.complete();
   }
 
-  unsubscribe(): void {
-    if (this.#settled) return;
+  override unsubscribe(): void {
+    if (this.closed) return;
+    super.unsubscribe();
+    if (this.settled) return;
     const { requestType, requestId, target } = this.work;
     const cancelled = requestType === 'Sample' && this.session.cancelSample(requestId);
     this.session.connection.events.emit({ type: 'request-abandoned', requestType, requestId, target, cancelled });
   }
 
-  #settle(): void {
-    this.#settled = true;
+  private settle(): void {
+    this.settled = true;
     this.poller?.markRetrieved(this.work.requestId);
   }
 
-  #tellFinished(): void {
+  private tellFinished(): void {
     const { events, scheduler } = this.session.connection;
     if (!events.observed) return;
     const { requestType, requestId, target, startedMs } = this.work;

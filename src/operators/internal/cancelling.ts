@@ -1,4 +1,4 @@
-import { from, Observable, type ObservableInput, type Observer, type Subscriber, type Unsubscribable } from 'rxjs';
+import { from, Observable, type ObservableInput, Subscriber } from 'rxjs';
 
 /** The result of a call, which is cancelled where it can be when it is unsubscribed before it has one. */
 export function cancelling<T>(call: ObservableInput<T>): Observable<T>;
@@ -6,46 +6,51 @@ export function cancelling<T>(call: ObservableInput<T>): Observable<T>;
 export function cancelling<T, R>(call: ObservableInput<T>, project: (result: T) => R): Observable<R>;
 export function cancelling<T>(call: ObservableInput<T>, project?: (result: T) => unknown): Observable<unknown> {
   return new Observable((subscriber) => {
-    const waiting = new Waiting(call, subscriber, project);
-    subscriber.add(from(call).subscribe(waiting));
-    return waiting;
+    from(call).subscribe(new Waiting(call, subscriber, project));
   });
 }
 
-/** One object instead of operators: there is one for every sample in flight. */
-class Waiting<T> implements Observer<T>, Unsubscribable {
-  #settled = false;
+/** One subscriber instead of operators: there is one for every sample in flight. */
+class Waiting<T> extends Subscriber<T> {
+  private settled = false;
 
   constructor(
-    readonly call: ObservableInput<T>,
-    readonly subscriber: Subscriber<unknown>,
-    readonly project: ((result: T) => unknown) | undefined,
-  ) {}
+    private readonly call: ObservableInput<T>,
+    private readonly to: Subscriber<unknown>,
+    private readonly project: ((result: T) => unknown) | undefined,
+  ) {
+    super();
+    to.add(this);
+  }
 
-  next(result: T): void {
+  protected override _next(result: T): void {
     // Who takes one result unsubscribes now, before the call completes.
-    this.#settled = true;
-    if (this.project === undefined) return this.subscriber.next(result);
+    this.settled = true;
+    if (this.project === undefined) return this.to.next(result);
     let made: unknown;
     try {
       made = this.project(result);
     } catch (error) {
-      return this.error(error);
+      return this.to.error(error);
     }
-    this.subscriber.next(made);
+    this.to.next(made);
   }
 
-  error(error: unknown): void {
-    this.#settled = true;
-    this.subscriber.error(error);
+  protected override _error(error: unknown): void {
+    this.settled = true;
+    this.unsubscribe();
+    this.to.error(error);
   }
 
-  complete(): void {
-    this.#settled = true;
-    this.subscriber.complete();
+  protected override _complete(): void {
+    this.settled = true;
+    this.unsubscribe();
+    this.to.complete();
   }
 
-  unsubscribe(): void {
-    if (!this.#settled) (this.call as { cancel?: () => void }).cancel?.();
+  override unsubscribe(): void {
+    if (this.closed) return;
+    super.unsubscribe();
+    if (!this.settled) (this.call as { cancel?: () => void }).cancel?.();
   }
 }
