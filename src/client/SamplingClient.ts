@@ -138,6 +138,14 @@ export class SamplingClient {
     return this.#lifecycle.start((progress) => this.#samples.sample(options, progress), this.#kind, options, 'checked');
   }
 
+  /**
+   * Whether a sample would be sent at once, and not wait for another one's submission. If not, `onRoom` is called once when it may be:
+   * a program with many prompts need not make them before that. `sampleFrom` does it for you.
+   */
+  hasRoom(onRoom: () => void): boolean {
+    return this.#session.dispatcher.hasRoom(onRoom);
+  }
+
   /** The log probability of every prompt token; NaN where there is none, as for the first. */
   computeLogprobs(prompt: ModelInput, options: ComputeLogprobsOptions = {}): TinkerFuture<Float32Array> {
     const { lastN } = options ?? {};

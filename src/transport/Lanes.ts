@@ -4,6 +4,8 @@ import type { Lane } from './Transport.js';
 /** A lane: it carries exchanges, one or many at a time, until it is closed. */
 export interface Carrier {
   send(exchange: Exchange): void;
+  /** Whether an exchange would be sent at once; if not, `onRoom` is called when it may be. Default: yes. */
+  hasRoom?(onRoom: () => void): boolean;
   /** Takes nothing new and waits for what is in flight. */
   close(): Promise<void>;
   /** Fails what is in flight. */
@@ -20,6 +22,10 @@ export class Lanes {
     let carrier = this.#open.get(lane);
     if (carrier === undefined) this.#open.set(lane, (carrier = make()));
     return carrier;
+  }
+
+  hasRoom(lane: Lane, onRoom: () => void): boolean {
+    return this.#open.get(lane)?.hasRoom?.(onRoom) ?? true;
   }
 
   /** Lets a lane's connections finish what they carry; the next request gets a new one. */

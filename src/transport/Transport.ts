@@ -41,6 +41,11 @@ export interface Transport {
   (request: TransportRequest): Observable<TransportResponse>;
   /** Whether it enforces timeouts itself; if not, the client does. A timer per request is not free. */
   readonly timesOut?: boolean;
+  /**
+   * Whether a request in the lane would be sent at once. If not, `onRoom` is called once when it may be: thousands of samples wait
+   * for that, and what waits before its request is made costs little. Default: yes.
+   */
+  readonly hasRoom?: (lane: Lane, onRoom: () => void) => boolean;
 }
 
 /**

@@ -25,8 +25,16 @@ export class Http1Lane implements Carrier {
   }
 }
 
+/** How many connections a lane opens without waiting for one to become free. */
+const FEW = 32;
+/** How often a lane in which requests wait looks whether more connections would help. */
+const LOOK_EVERY_MS = 100;
+
 /**
- * A lane of HTTP/1.1 with a connection for each request in flight, at most `limit`. The one that became free last is used next.
+ * A lane of HTTP/1.1: each request in flight has a connection, at most `limit`. The one that became free last is used next.
+ *
+ * Requests that are answered at once share a few connections: opening one costs both sides as much as several such requests. Where the
+ * service holds requests, as it does with polls, twice as many may be opened every 100 ms, until none waits.
  *
  * undici's own pool looks through its connections for a free one: with two thousand open polls that took as long as the rest of a poll.
  */
@@ -34,6 +42,13 @@ export class PooledLane implements Carrier {
   readonly #clients: Client[] = [];
   readonly #free: Client[] = [];
   readonly #waiting = new Queue<Exchange>();
+  /** Who waits for room outside. */
+  readonly #outside = new Set<() => void>();
+  /** How many connections may be open by now. */
+  #allowed: number;
+  /** Requests that ended since the last look. */
+  #done = 0;
+  #look: NodeJS.Timeout | undefined;
   #onEmpty: (() => void) | undefined;
 
   constructor(
@@ -41,29 +56,71 @@ export class PooledLane implements Carrier {
     readonly baseUrl: BaseUrl,
     readonly limit: number,
     readonly options: Client.Options,
-  ) {}
+  ) {
+    this.#allowed = Math.min(FEW, limit);
+  }
 
   send(exchange: Exchange): void {
-    const client = this.#free.pop() ?? (this.#clients.length < this.limit ? this.#open() : undefined);
-    if (client === undefined) this.#waiting.push(exchange);
-    else this.#carry(client, exchange);
+    const client = this.#take();
+    if (client !== undefined) return this.#carry(client, exchange);
+    this.#waiting.push(exchange);
+    this.#lookLater();
+  }
+
+  hasRoom(onRoom: () => void): boolean {
+    if (this.#free.length > 0 || this.#clients.length < this.#allowed) return true;
+    this.#outside.add(onRoom);
+    this.#lookLater();
+    return false;
   }
 
   async close(): Promise<void> {
+    this.#tellOutside();
     if (this.#waiting.length > 0) await new Promise<void>((resolve) => (this.#onEmpty = resolve));
     await Promise.all(this.#clients.map((client) => client.close()));
   }
 
   async destroy(): Promise<void> {
+    clearTimeout(this.#look);
+    this.#tellOutside();
     while (this.#waiting.length > 0)
       this.#waiting.shift().fail(new TransportFailure('connection', 'the client is destroyed'));
     await Promise.all(this.#clients.map((client) => client.destroy()));
   }
 
-  #open(): Client {
+  /** A free connection, or a new one where that is allowed. */
+  #take(): Client | undefined {
+    const free = this.#free.pop();
+    if (free !== undefined || this.#clients.length >= this.#allowed) return free;
     const client = new this.Connection(this.baseUrl.origin, this.options);
     this.#clients.push(client);
     return client;
+  }
+
+  #lookLater(): void {
+    if (this.#look !== undefined || this.#allowed >= this.limit) return;
+    this.#done = 0;
+    this.#look = setTimeout(() => this.#allowMore(), LOOK_EVERY_MS);
+  }
+
+  /** Where connections served less than one request each since the last look, twice as many are allowed. */
+  #allowMore(): void {
+    this.#look = undefined;
+    const { length } = this.#clients;
+    if (this.#done < length) this.#allowed = Math.min(2 * length, this.limit);
+    while (this.#clients.length < this.#allowed) {
+      const exchange = this.#shift();
+      if (exchange === undefined) return this.#tellOutside();
+      this.#carry(this.#take()!, exchange);
+    }
+    if (this.#waiting.length > 0 || this.#outside.size > 0) this.#lookLater();
+  }
+
+  #tellOutside(): void {
+    if (this.#outside.size === 0) return;
+    const outside = [...this.#outside];
+    this.#outside.clear();
+    for (const onRoom of outside) onRoom();
   }
 
   #carry(client: Client, exchange: Exchange): void {
@@ -71,9 +128,11 @@ export class PooledLane implements Carrier {
   }
 
   #release(client: Client): void {
+    this.#done++;
     const exchange = this.#shift();
-    if (exchange === undefined) this.#free.push(client);
-    else this.#carry(client, exchange);
+    if (exchange !== undefined) return this.#carry(client, exchange);
+    this.#free.push(client);
+    this.#tellOutside();
   }
 
   /** The oldest that waits and was not cancelled meanwhile. */

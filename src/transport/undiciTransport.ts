@@ -99,7 +99,10 @@ export function undiciTransport(options: UndiciTransportOptions): UndiciTranspor
     deadlines.stop();
   };
   return {
-    transport: Object.assign(send, { timesOut: true }),
+    transport: Object.assign(send, {
+      timesOut: true,
+      hasRoom: (lane: Lane, onRoom: () => void) => lanes.hasRoom(lane, onRoom),
+    }),
     close: () => end('close'),
     destroy: () => end('destroy'),
   };

@@ -198,7 +198,12 @@ export class Connection {
     const { timeoutMs = this.#options.timeoutMs } = call;
     const answer = new Answer(subscriber, call, this);
     if (this.#transport.timesOut !== true) answer.limit(this.scheduler, timeoutMs);
-    subscriber.add(this.#transport(this.#toRequest(call, token, idempotencyKey, timeoutMs)).subscribe(answer));
+    this.#transport(this.#toRequest(call, token, idempotencyKey, timeoutMs)).subscribe(answer);
+  }
+
+  /** Whether a request in the lane would be sent at once; if not, `onRoom` is called once when it may be. */
+  hasRoom(lane: Lane, onRoom: () => void): boolean {
+    return this.#transport.hasRoom?.(lane, onRoom) ?? true;
   }
 
   /** The error of an unsuccessful response. */

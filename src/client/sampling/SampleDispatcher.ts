@@ -34,6 +34,8 @@ export class SampleDispatcher implements Door {
   readonly #bytes: Budget;
   /** The clients whose samples wait for a slot, in turn. */
   readonly #blocked = new Set<Budget>();
+  /** Who has samples that are not even made yet. */
+  readonly #outside = new Set<() => void>();
   #pausedUntilMs = -Infinity;
 
   constructor(
@@ -58,23 +60,42 @@ export class SampleDispatcher implements Door {
     };
   }
 
-  /** Whether there is a free slot. Samples wait for one before anything is made for them: twenty thousand may wait. */
+  /**
+   * Whether there is a free slot, and a connection that would carry the submission at once. Samples wait for both before anything is
+   * made for them: twenty thousand may wait.
+   */
   get isOpen(): boolean {
-    return this.#slots.hasRoom;
+    return this.#slots.hasRoom && this.connection.hasRoom('sampling', this.#serveAll);
   }
 
   wait(client: Budget): void {
     this.#blocked.add(client);
   }
 
-  /** Lets one client send its next sample; each in its turn. */
+  /** Whether a sample would be sent at once. If not, `onRoom` is called once when it may be. */
+  hasRoom(onRoom: () => void): boolean {
+    if (this.isOpen) return true;
+    this.#outside.add(onRoom);
+    return false;
+  }
+
+  readonly #serveAll = (): void => {
+    while (this.#serveNext());
+  };
+
+  /** Lets one client send its next samples, each in its turn, and then others make theirs. Returns whether there was room and one of them. */
   #serveNext(): boolean {
-    for (const client of this.#blocked) {
+    const [client] = this.#blocked;
+    const [onRoom] = this.#outside;
+    if ((client === undefined && onRoom === undefined) || !this.isOpen) return false;
+    if (client !== undefined) {
       this.#blocked.delete(client);
       client.serve();
-      return true;
+    } else {
+      this.#outside.delete(onRoom!);
+      onRoom!();
     }
-    return false;
+    return true;
   }
 
   dispatch<T>(bytes: number, send: () => Observable<T>): Observable<T> {

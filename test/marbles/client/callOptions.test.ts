@@ -98,7 +98,16 @@ const ADMIN: Record<string, Call<AdminClient>> = {
 };
 
 /** Methods that ask the service for nothing, or that end the client. */
-const NO_CALLS = new Set(['constructor', 'close', 'destroy', 'underWay', 'getSamplerHandle', 'loading', 'weightsInfo']);
+const NO_CALLS = new Set([
+  'constructor',
+  'close',
+  'destroy',
+  'underWay',
+  'getSamplerHandle',
+  'hasRoom',
+  'loading',
+  'weightsInfo',
+]);
 const methodsOf = (client: { readonly prototype: object }): string[] =>
   Object.entries(Object.getOwnPropertyDescriptors(client.prototype))
     .filter(([name, { value }]) => typeof value === 'function' && !NO_CALLS.has(name))

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { firstValueFrom, type Subscription } from 'rxjs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { resolveBaseUrl } from '../../../src/transport/baseUrl.js';
-import type { TransportRequest } from '../../../src/transport/Transport.js';
+import type { Lane, TransportRequest } from '../../../src/transport/Transport.js';
 import { undiciTransport, type UndiciTransport } from '../../../src/transport/undiciTransport.js';
 
 let server: Server;
@@ -35,8 +35,8 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-const ask = (path: string) => {
-  const request: TransportRequest = { method: 'GET', path, lane: 'rest', headers: {}, timeoutMs: 10_000 };
+const ask = (path: string, of: Lane = 'rest') => {
+  const request: TransportRequest = { method: 'GET', path, lane: of, headers: {}, timeoutMs: 10_000 };
   return lane.transport(request);
 };
 const until = async (done: () => boolean): Promise<void> => {
@@ -103,4 +103,47 @@ it('destroying fails what is in flight and what waits for a connection', async (
   await lane.destroy();
   await Promise.all(failures);
   expect(arrived).not.toContain('/c');
+});
+
+it('a burst opened a connection for every request of it: requests that are answered at once share 32', async () => {
+  const paths = Array.from({ length: 400 }, (_, index) => `/${index}`);
+  server.on('request', (_, response) => response.end('{}'));
+  const answers = await Promise.all(paths.map((path) => firstValueFrom(ask(path, 'polls'))));
+  expect(answers.every(({ status }) => status === 200)).toBe(true);
+  expect(opened).toBeLessThanOrEqual(128);
+});
+
+it('requests that the service holds get a connection each', async () => {
+  const paths = Array.from({ length: 200 }, (_, index) => `/${index}`);
+  const answers = paths.map((path) => firstValueFrom(ask(path, 'polls')));
+  await until(() => arrived.length === paths.length);
+  expect(opened).toBe(paths.length);
+  paths.forEach(answer);
+  expect(await Promise.all(answers)).toHaveLength(paths.length);
+});
+
+it('says whether there is room, and when there is again', async () => {
+  let told = 0;
+  const hasRoom = (): boolean => lane.transport.hasRoom!('rest', () => told++);
+  expect(hasRoom()).toBe(true);
+  const answers = ['/a', '/b'].map((path) => firstValueFrom(ask(path)));
+  await until(() => arrived.length === 2);
+  expect([hasRoom(), hasRoom()]).toStrictEqual([false, false]);
+  expect(told).toBe(0);
+  answer('/a');
+  await until(() => told > 0);
+  expect(hasRoom()).toBe(true);
+  answer('/b');
+  await Promise.all(answers);
+  expect(hasRoom()).toBe(true);
+});
+
+it('says that there is room when a lane is closed, since the next request gets a new one', async () => {
+  let told = 0;
+  const failures = ['/a', '/b'].map((path) => expect(firstValueFrom(ask(path))).rejects.toThrow(/destroyed/));
+  await until(() => arrived.length === 2);
+  expect(lane.transport.hasRoom!('rest', () => told++)).toBe(false);
+  await lane.destroy();
+  expect(told).toBe(1);
+  await Promise.all(failures);
 });
