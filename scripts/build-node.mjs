@@ -5,23 +5,16 @@
  * Bundlers and types want one file a module, and have it in dist. Node finds, reads and links each file, so few files load faster.
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { isAbsolute, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
+import { forNode, INLINED } from './for-node.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
 const target = join(dist, 'node');
 const json = (path) => JSON.parse(readFileSync(path, 'utf8'));
 const manifest = json(join(root, 'package.json'));
-
-/**
- * Nearly every program uses a small part of these. All other packages stay where npm puts them: RxJS, of which a program must
- * have one copy; what is loaded only when it is needed; and what users may install or not.
- */
-const INLINED = ['@bufbuild/protobuf', 'commander', 'fp-ts', 'io-ts'];
-const isInlined = (id) => INLINED.some((name) => id === name || id.startsWith(`${name}/`));
 
 /** Threads start from a file of their own, beside the module that starts them. */
 const THREADS = { worker: 'local/engine/thread/worker.js', encodeWorker: 'chat/tokenizer/pool/encodeWorker.js' };
@@ -42,27 +35,6 @@ const keepPlaces = {
     const path = relative(dist, id).split(sep).join('/');
     if (path.startsWith('..') || THREAD_STARTERS.has(path) || !code.includes('import.meta.url')) return undefined;
     return code.replaceAll('import.meta.url', `new URL('../${path}', import.meta.url).href`);
-  },
-};
-
-/**
- * CommonJS that the first request needs is required. It is the same module that `import` gives, but for `import` Node first reads
- * its names with a parser written in JavaScript, which took 25 ms of 170.
- */
-const REQUIRED = ['rxjs', 'undici/lib/dispatcher/client.js'];
-const require = createRequire(import.meta.url);
-const requireCommonJs = {
-  name: 'require-common-js',
-  resolveId: (id) => (REQUIRED.includes(id) ? { id: `\0${id}`, moduleSideEffects: false } : undefined),
-  load(id) {
-    if (!id.startsWith('\0') || !REQUIRED.includes(id.slice(1))) return undefined;
-    const path = id.slice(1);
-    const names = Object.keys(require(path));
-    return [
-      `import { createRequire } from 'node:module';`,
-      `const required = createRequire(import.meta.url)('${path}');`,
-      names.length > 0 ? `export const { ${names.join(', ')} } = required;` : 'export default required;',
-    ].join('\n');
   },
 };
 
@@ -108,12 +80,9 @@ function notices(modules) {
 rmSync(target, { recursive: true, force: true });
 const bundle = await rolldown({
   input,
-  platform: 'node',
+  ...forNode,
   tsconfig: false,
-  external: (id) => !/^[.\0]/.test(id) && !isAbsolute(id) && !isInlined(id) && !REQUIRED.includes(id),
-  // Their ES modules, of which only what is used is taken. Node itself finds the CommonJS ones.
-  resolve: { alias: { 'fp-ts/lib': 'fp-ts/es6', 'io-ts': join(root, 'node_modules/io-ts/es6/index.js') } },
-  plugins: [keepPlaces, requireCommonJs],
+  plugins: [keepPlaces, ...forNode.plugins],
 });
 // Not minified: that saves no time, and a stack trace names lines that can be read without a source map.
 const { output } = await bundle.write({
