@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { deadLinks, pagesIn } from './dead-links.mjs';
-import { runGuides, typeCheckGuides } from './package-guides.mjs';
+import { expectDemo, runGuides, typeCheckGuides } from './package-guides.mjs';
 import { readersPath } from './package-path.mjs';
 import { serveTarball } from './package-registry.mjs';
 import { execute, root, runSteps } from './steps.mjs';
@@ -471,12 +471,13 @@ export function packageSteps() {
       },
     },
     {
-      name: 'package: npx tinker-rx demo',
+      name: 'package: npx tinker-rx demo, which prints what the README shows',
       run: async () => {
         installed();
         const told = await execute('npx', ['--no-install', 'tinker-rx', 'demo'], { cwd: project });
         if (!/Before training:[\s\S]*After training:[\s\S]*"Paris"/.test(told))
           throw new Error(`it learned nothing:\n${told}`);
+        await expectDemo(told, installed());
         return told;
       },
     },

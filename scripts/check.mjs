@@ -43,8 +43,12 @@ const slowestFiles = () =>
 /** Every folder of tests is a step of its own, so that none can be forgotten; these need more than Node. */
 const ELSEWHERE = new Set(['browser', 'live']);
 const EXAMPLES = 'test/loopback/examples.test.ts';
-/** The programs and links of the pages: `--all` tries them where the package is installed, against the same pages. */
-const ON_THE_PACKAGE = ['test/loopback/guides.test.ts', 'test/unit/docs/packedLinks.test.ts'];
+/** The programs, links and demo of the pages: `--all` tries them where the package is installed, against the same pages. */
+const ON_THE_PACKAGE = [
+  'test/loopback/guides.test.ts',
+  'test/loopback/readmeDemo.test.ts',
+  'test/unit/docs/packedLinks.test.ts',
+];
 const NAMES = { parity: 'parity, as recorded' };
 const rooms = (...without) =>
   readdirSync(join(root, 'test'), { withFileTypes: true })
@@ -176,7 +180,7 @@ const SAME_EVERYWHERE = [
   // The tests of pages, examples and of the tree itself.
   'test/unit/docs/**',
   'test/unit/{importDirection,lintRules}.test.ts',
-  'test/loopback/{examples,guides,readme}.test.ts',
+  'test/loopback/{examples,guides,readme,readmeDemo}.test.ts',
   // What the engine computes: its kernels, memory, files and threads have tests of their own that run everywhere.
   'test/unit/local/engine{Diverged,Gradient,Learning,Sampling,Torch,Training}.test.ts',
   // Long training on the embedded service: the threads, kernels and sockets under it have tests of their own that run everywhere.
