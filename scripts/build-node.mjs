@@ -102,6 +102,9 @@ const { output } = await bundle.write({
   },
 });
 await bundle.close();
+// Of two names in a file, one gets a number. A class must keep its own: errors are called after theirs.
+const renamed = output.flatMap(({ code = '' }) => code.match(/\bclass \w+\$\d+/g) ?? []);
+if (renamed.length > 0) throw new Error(`two classes in one file have the same name: ${renamed.join(', ')}`);
 const modules = output.flatMap(({ modules }) => Object.keys(modules ?? {}));
 writeFileSync(
   join(target, 'THIRD-PARTY.txt'),
