@@ -84,7 +84,7 @@ const bundle = await rolldown({
   tsconfig: false,
   plugins: [keepPlaces, ...forNode.plugins],
 });
-// Not minified: that saves no time, and a stack trace names lines that can be read without a source map.
+// Not minified: a stack trace names lines that can be read without a source map. What minifying saves was within the noise.
 const { output } = await bundle.write({
   dir: target,
   format: 'esm',
