@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { deadLinks, pagesIn } from './dead-links.mjs';
-import { runGuides, typeCheckGuides } from './package-guides.mjs';
+import { expectDemo, runGuides, typeCheckGuides } from './package-guides.mjs';
 import { readersPath } from './package-path.mjs';
 import { serveTarball } from './package-registry.mjs';
 import { execute, root, runSteps } from './steps.mjs';
@@ -15,9 +15,12 @@ import { execute, root, runSteps } from './steps.mjs';
 /** The most that may be packed. Who needs more says why, here and in CONTRIBUTING.md. */
 // 2,300 KiB until losses, rl, serve, ai-sdk and the examples, which pages link to, came in: they are 450 KiB packed.
 // 2,900 KiB until evals, adapters, conformance, OpenTelemetry and the picture of the dashboard came in.
-const BUDGET = { packedKiB: 3600, unpackedKiB: 10_400, files: 2700 };
+// 3,600 KiB with source maps. The bundle for Node needs none and is smaller than they were.
+const BUDGET = { packedKiB: 2800, unpackedKiB: 7000, files: 1750 };
 /** What `import { ModelInput }` may bring along, unminified and with its dependencies. */
 const SMALL_IMPORT_KIB = 150;
+/** What `import 'tinker-rx'` may load in Node before the first request: a module that belongs later shows here. */
+const AT_ONCE = { files: 5, kib: 450 };
 
 const MUST_HAVE = [
   'LICENSE',
@@ -25,8 +28,9 @@ const MUST_HAVE = [
   'CHANGELOG.md',
   'dist/index.js',
   'dist/index.d.ts',
-  'dist/cli/main.js',
   'dist/dashboard/page.html',
+  'dist/node/cli.js',
+  'dist/node/THIRD-PARTY.txt',
   'assets/questions.jsonl',
   'assets/tinker-rx-tiny.safetensors',
   'assets/tinker-rx-small.safetensors',
@@ -41,6 +45,30 @@ const INSTALL = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--no
 /** A file of an installed package. Looked up late: these modules are loaded before anything is installed. */
 const beside = (url, path) => fileURLToPath(new URL(path, url));
 
+/** What Node loads together with a file of the bundle: its files, how large they are, and the packages that they import. */
+function loadedAtOnce(entry) {
+  const files = new Map();
+  const packages = new Set();
+  const visit = (path) => {
+    if (files.has(path)) return;
+    const code = readFileSync(path, 'utf8');
+    files.set(path, code.length);
+    const imported = code.matchAll(
+      /^(?:import|export) (?:.* from )?"([^"]+)";$|createRequire\(import\.meta\.url\)\("([^"]+)"\)/gm,
+    );
+    for (const [, from, required] of imported) {
+      if (from?.startsWith('.')) visit(join(path, '..', from));
+      else if (!from?.startsWith('node:')) packages.add(from ?? required);
+    }
+  };
+  visit(entry);
+  return {
+    files: files.size,
+    kib: [...files.values()].reduce((sum, size) => sum + size, 0) / 1024,
+    packages: [...packages],
+  };
+}
+
 /** Adds what is wrong up, so that one run tells all of it. */
 function complain(problems) {
   if (problems.length > 0) throw new Error(problems.join('\n'));
@@ -51,13 +79,42 @@ import assert from 'node:assert/strict';
 const globals = new Set(Object.getOwnPropertyNames(globalThis));
 const listeners = process.eventNames().length;
 
-for (const path of ${JSON.stringify(ENTRIES)}) {
-  const names = Object.keys(await import(path.replace(/^\\./, 'tinker-rx')));
-  assert.ok(names.length > 0, path + ' exports nothing');
-  console.log(path, names.length, 'names');
-}
 const { default: manifest } = await import('tinker-rx/package.json', { with: { type: 'json' } });
 assert.equal(manifest.name, 'tinker-rx');
+const entries = new Map();
+for (const path of ${JSON.stringify(ENTRIES)}) {
+  const name = path.replace(/^\\./, 'tinker-rx');
+  assert.match(import.meta.resolve(name), /\\/dist\\/node\\/\\w/, path + ' is not of the bundle for Node');
+  const entry = await import(name);
+  entries.set(path, entry);
+  const names = Object.keys(entry);
+  assert.ok(names.length > 0, path + ' exports nothing');
+  const { module } = manifest.exports[path];
+  const asModules = await import(new URL(module, new URL('node_modules/tinker-rx/', import.meta.url)).href);
+  assert.deepEqual(names, Object.keys(asModules), path + ' exports other names in Node than in a bundler');
+  console.log(path, names.length, 'names');
+}
+
+// Whatever a program imports, each class exists once, and RxJS is the one that the program has.
+const { Observable } = await import('rxjs');
+const { ModelInput, TinkerError } = entries.get('.');
+const { ByteTokenizer, getRenderer } = entries.get('./chat');
+const prompt = getRenderer('tinker_rx_bytes', new ByteTokenizer()).buildGenerationPrompt([{ role: 'user', content: 'hi' }]);
+assert.equal(prompt.constructor, ModelInput);
+assert.ok(entries.get('./sources').fromIterable([1]) instanceof Observable);
+let errors = 0;
+for (const [path, entry] of entries) {
+  for (const [name, value] of Object.entries(entry)) {
+    if (typeof value !== 'function' || !/^class\\b/.test(String(value))) continue;
+    const parents = [];
+    for (let parent = value; typeof parent === 'function'; parent = Object.getPrototypeOf(parent)) parents.push(parent);
+    const error = parents.find((parent) => parent.name === 'TinkerError');
+    if (error === undefined) continue;
+    assert.equal(error, TinkerError, name + ' of ' + path + ' is another TinkerError');
+    errors++;
+  }
+}
+assert.ok(errors > 20, 'only ' + errors + ' errors are exported');
 await assert.rejects(import('tinker-rx/dist/index.js'), { code: 'ERR_PACKAGE_PATH_NOT_EXPORTED' });
 
 // What is imported and not used leaves no trace: no global, no listener, no timer, no socket.
@@ -211,7 +268,7 @@ export function packageSteps() {
         // What an earlier build left behind would be published with the rest.
         const stale = [...paths].filter(
           (path) =>
-            /^dist\/.*\.(js|d\.ts)$/.test(path) &&
+            /^dist\/(?!node\/).*\.(js|d\.ts)$/.test(path) &&
             !existsSync(join(root, path.replace('dist/', 'src/').replace(/(\.d)?\.[jt]s$/, '.ts'))),
         );
         complain([
@@ -298,6 +355,21 @@ export function packageSteps() {
         installed();
         writeFileSync(join(project, 'consumer.mjs'), CONSUMER_JS);
         return execute(process.execPath, ['--disable-warning=ExperimentalWarning', 'consumer.mjs'], { cwd: project });
+      },
+    },
+    {
+      name: 'package: what is not needed at once is loaded later',
+      run: async () => {
+        const inNode = (name) => loadedAtOnce(join(installed(), 'dist/node', `${name}.js`));
+        const { files, kib, packages } = inNode('index');
+        const command = inNode('cli');
+        complain([
+          ...packages.filter((name) => name !== 'rxjs').map((name) => `import 'tinker-rx' loads ${name}`),
+          ...(files > AT_ONCE.files ? [`import 'tinker-rx' loads ${files} files, over ${AT_ONCE.files}`] : []),
+          ...(kib > AT_ONCE.kib ? [`import 'tinker-rx' loads ${Math.ceil(kib)} KiB, over ${AT_ONCE.kib}`] : []),
+          ...command.packages.map((name) => `the command loads ${name} whatever it is asked to do`),
+        ]);
+        return `import 'tinker-rx': ${files} files, ${Math.ceil(kib)} KiB; the command: ${command.files} files, ${Math.ceil(command.kib)} KiB`;
       },
     },
     {
@@ -399,12 +471,13 @@ export function packageSteps() {
       },
     },
     {
-      name: 'package: npx tinker-rx demo',
+      name: 'package: npx tinker-rx demo, which prints what the README shows',
       run: async () => {
         installed();
         const told = await execute('npx', ['--no-install', 'tinker-rx', 'demo'], { cwd: project });
         if (!/Before training:[\s\S]*After training:[\s\S]*"Paris"/.test(told))
           throw new Error(`it learned nothing:\n${told}`);
+        await expectDemo(told, installed());
         return told;
       },
     },

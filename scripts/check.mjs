@@ -43,25 +43,48 @@ const slowestFiles = () =>
 /** Every folder of tests is a step of its own, so that none can be forgotten; these need more than Node. */
 const ELSEWHERE = new Set(['browser', 'live']);
 const EXAMPLES = 'test/loopback/examples.test.ts';
-/** The programs and links of the pages: `--all` tries them where the package is installed, against the same pages. */
-const ON_THE_PACKAGE = ['test/loopback/guides.test.ts', 'test/unit/docs/packedLinks.test.ts'];
+/** The programs, links and demo of the pages: `--all` tries them where the package is installed, against the same pages. */
+const ON_THE_PACKAGE = [
+  'test/loopback/guides.test.ts',
+  'test/loopback/readmeDemo.test.ts',
+  'test/unit/docs/packedLinks.test.ts',
+];
 const NAMES = { parity: 'parity, as recorded' };
-const rooms = (...without) =>
-  readdirSync(join(root, 'test'), { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && !ELSEWHERE.has(entry.name))
-    .map(({ name }) =>
-      vitest(NAMES[name] ?? name, [`test/${name}/`, ...[EXAMPLES, ...without].flatMap((path) => ['--exclude', path])]),
-    );
+const rooms = readdirSync(join(root, 'test'), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory() && !ELSEWHERE.has(entry.name))
+  .map(({ name }) => name);
+const inRooms = (names, without = []) =>
+  vitest(names.map((name) => NAMES[name] ?? name).join('; '), [
+    ...names.map((name) => `test/${name}/`),
+    ...[EXAMPLES, ...without].flatMap((path) => ['--exclude', path]),
+  ]);
 
-const checks = (...without) => [
+/** In `--all`, the other folders share a step: to start one and to load the sources takes four seconds of CPU time. */
+const APART = new Set([
+  'loopback',
+  // Looks at the heap of its process, which is smaller without the others.
+  'reliability',
+]);
+const roomsOfAll = () => [
+  ...rooms.filter((name) => APART.has(name)).map((name) => inRooms([name], ON_THE_PACKAGE)),
+  inRooms(
+    rooms.filter((name) => !APART.has(name)),
+    ON_THE_PACKAGE,
+  ),
+];
+
+const checks = (tests) => [
   npm('build', 'build', { needed: true }),
-  ...rooms(...without),
+  ...tests,
   vitest('examples', [EXAMPLES], { side: true }),
   vitest('RxJS 8, alpha', ['--config', 'vitest.rxjs8.config.ts']),
-  // Run beside the tests, which seldom keep both cores busy. Here and not first: a step is waited for in its place.
-  npm('types', 'typecheck', { side: true }),
-  npm('lint', 'lint', { side: true }),
-  npm('knip', 'knip', { side: true }),
+];
+
+/** Run by the half that is done first: the steps in front or those beside them. */
+const spare = [
+  npm('types', 'typecheck', { spare: true }),
+  npm('lint', 'lint', { spare: true }),
+  npm('knip', 'knip', { spare: true }),
 ];
 
 /** These look at a clock, so they come last, when nothing runs beside them. */
@@ -126,12 +149,12 @@ const getBrowser = () =>
 
 /** Tests of the page. Frames a second are measured by one file, which runs alone; the others wait for the page more than they compute. */
 const FRAMES = 'test/browser/scale.test.ts';
-const browser = (name, args, { side = false } = {}) => ({
+const browser = (name, args, { spare = false } = {}) => ({
   name,
-  side,
+  spare,
   run: async () =>
     vitest(name, ['--config', 'vitest.browser.config.ts', ...args], {
-      side,
+      spare,
       env: { CHROMIUM: await getBrowser() },
     }).run(),
 });
@@ -176,7 +199,9 @@ const SAME_EVERYWHERE = [
   // The tests of pages, examples and of the tree itself.
   'test/unit/docs/**',
   'test/unit/{importDirection,lintRules}.test.ts',
-  'test/loopback/{examples,guides,readme}.test.ts',
+  'test/loopback/{examples,guides,readme,readmeDemo}.test.ts',
+  // Rows of many kinds, a few to a file: reading files, compressed and broken ones too, has tests of its own that run everywhere.
+  'test/unit/sources.conversations.test.ts',
   // What the engine computes: its kernels, memory, files and threads have tests of their own that run everywhere.
   'test/unit/local/engine{Diverged,Gradient,Learning,Sampling,Torch,Training}.test.ts',
   // Long training on the embedded service: the threads, kernels and sockets under it have tests of their own that run everywhere.
@@ -212,23 +237,25 @@ const onOtherNodes = {
 };
 
 const all = () => [
-  command('install', 'npm', ['ci'], { needed: true }),
-  ...checks(...ON_THE_PACKAGE),
+  command('install', 'npm', ['ci', '--no-audit', '--no-fund'], { needed: true }),
+  ...checks(roomsOfAll()),
   { name: 'get Python and its SDK', early: true, run: getPython },
   vitest('parity with the Python SDK', ['--config', 'vitest.parity.config.ts'], { side: true }),
   { name: `get Node ${OTHER_RELEASES.join(' and ')}`, early: true, run: getNode },
   onOtherNodes,
-  npm('API reference', 'docs'),
-  ...packageSteps().map((step) => ({ ...step, side: true })),
+  // The longest first: what is taken last decides how far apart the halves end.
+  browser('browser', ['--exclude', FRAMES], { spare: true }),
+  npm('API reference', 'docs', { spare: true }),
+  ...spare,
   { name: 'get a browser', early: true, run: getBrowser },
-  browser('browser', ['--exclude', FRAMES], { side: true }),
+  ...packageSteps().map((step) => ({ ...step, side: true })),
   ...timed,
   browser('browser, frames a second', [FRAMES]),
 ];
 
 const given = process.argv.slice(2);
 const names = given.filter((argument) => argument !== '--all');
-const steps = given.includes('--all') ? all() : [...checks(), ...timed];
+const steps = given.includes('--all') ? all() : [...checks(rooms.map((name) => inRooms([name]))), ...spare, ...timed];
 const unknown = names.filter((name) => !steps.some((step) => step.name === name));
 if (unknown.length > 0) {
   throw new RangeError(

@@ -95,3 +95,12 @@ export async function runGuides(project, installed) {
   if (!(rewards[0] < 0.3 && rewards.at(-1) > 0.8)) throw new Error(`docs/rl.md: rewards are ${rewards.join(', ')}`);
   return programs.map(({ file, line }) => `${file}:${line}`).join('\n');
 }
+
+/** Compares what the demo prints with what the README shows. The curve differs from machine to machine. */
+export async function expectDemo(printed, installed) {
+  const { shapeOf, patternOf } = await readers();
+  const withoutCurve = (text) => text.replace(/[▁-█]+/g, '▁');
+  const [, shown] = /```text\n(A Tinker service[^]*?)\n```/.exec(readFileSync(join(installed, 'README.md'), 'utf8'));
+  if (!patternOf(withoutCurve(shown)).test(shapeOf(withoutCurve(printed))))
+    throw new Error(`the demo does not print what the README shows:\n${printed}`);
+}

@@ -68,10 +68,11 @@ export function surroundings() {
 }
 
 /** A step that runs a program and shows its output, unless it runs beside others. */
-export const command = (name, program, args, { needed = false, early = false, side = false, ...options } = {}) => {
-  const quiet = early || side;
-  const run = () => execute(program, args, { show: !quiet, ...options });
-  return { name, needed, early, side, run: () => run().then((told) => (quiet ? told.trimEnd() : undefined)) };
+export const command = (name, program, args, options = {}) => {
+  const { needed = false, early = false, side = false, spare = false, ...rest } = options;
+  const quiet = early || side || spare;
+  const run = () => execute(program, args, { show: !quiet, ...rest });
+  return { name, needed, early, side, spare, run: () => run().then((told) => (quiet ? told.trimEnd() : undefined)) };
 };
 
 /** Runs a step: how it went, how long it took, and what it had to tell. */
@@ -92,22 +93,34 @@ async function perform({ name, needed = false, run }) {
  *
  * `needed` steps end the run when they fail. As soon as those at the start are done, two kinds are begun that must not show output
  * of their own, and are told of in their turn: all `early` ones at once, which wait for the network; and the `side` ones, one after
- * the other, which use a core that the steps in front leave idle. What is to run alone comes after the last of them in the list.
+ * the other, which use a core that the steps in front leave idle. `spare` ones need no other step, and must not show output either:
+ * whoever is done first takes the next of them, the side or those in front, so that both end together. They come after the last step in
+ * front, and what is to run alone after all `side` ones.
  */
 export async function runSteps(steps, ending = () => []) {
   const started = Date.now();
   const outcomes = [];
   const begun = new Map();
+  const spare = steps.filter((step) => step.spare);
+  const takeSpare = async () => {
+    for (let step = spare.shift(); step !== undefined; step = spare.shift()) {
+      const performed = perform(step);
+      begun.set(step, performed);
+      await performed;
+    }
+  };
   const begin = () => {
     let last = Promise.resolve();
     for (const step of steps) {
       if (step.early) begun.set(step, perform(step));
       else if (step.side) begun.set(step, (last = last.then(() => perform(step))));
     }
+    void last.then(takeSpare);
   };
   const firstFree = steps.findIndex(({ needed = false }) => !needed);
   for (const [place, step] of steps.entries()) {
     if (place === firstFree) begin();
+    if (step.spare) await takeSpare();
     console.log(`\n== ${step.name}`);
     const outcome = await (begun.get(step) ?? perform(step));
     outcomes.push(outcome);

@@ -1,4 +1,3 @@
-import { exec } from 'node:child_process';
 import {
   Observable,
   catchError,
@@ -108,6 +107,8 @@ class CommandToken implements TokenSource {
   token(): Observable<string> {
     return new Observable<string>((subscriber) => {
       const timeout = this.#timeoutMs;
+      // Loaded when it is needed: few programs have such a command.
+      const { exec } = process.getBuiltinModule('node:child_process');
       const child = exec(this.#command, { timeout }, (error, stdout) => {
         const credential = stdout.trim();
         if (error?.killed === true) {

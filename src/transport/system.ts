@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type } from 'node:os';
-import * as zlib from 'node:zlib';
+import type * as zlib from 'node:zlib';
 
 /** The longest a timer can wait; a longer one would go off at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -39,4 +39,6 @@ type Zlib = typeof zlib & {
 };
 
 /** zstd where the running Node has it (22.15 and later); undefined elsewhere, and then bodies go out as they are. */
-export const zstdCompress: ((bytes: Uint8Array) => Uint8Array) | undefined = (zlib as Zlib).zstdCompressSync;
+export const zstdCompress = (): ((bytes: Uint8Array) => Uint8Array) | undefined =>
+  // Loaded when it is needed, which the first request seldom does.
+  (process.getBuiltinModule('node:zlib') as Zlib).zstdCompressSync;

@@ -3,9 +3,9 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, it } from 'vitest';
 import { LocalTinker } from 'tinker-rx/local';
+import { bundleForNode } from './support/bundleForNode.js';
 
 const cache = fileURLToPath(new URL('../../node_modules/.cache', import.meta.url));
 const folder = join(cache, `tinker-rx-blocked-loop-${process.pid}`);
@@ -14,9 +14,7 @@ const script = join(folder, 'child.mjs');
 beforeAll(async () => {
   mkdirSync(folder, { recursive: true });
   const input = fileURLToPath(new URL('blockedLoopChild.ts', import.meta.url));
-  const bundle = await rolldown({ input, platform: 'node', external: /^(?!\.|\/|\0)/, logLevel: 'silent' });
-  await bundle.write({ dir: folder, format: 'esm', entryFileNames: 'child.mjs' });
-  await bundle.close();
+  await bundleForNode(input, folder, 'child.mjs');
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

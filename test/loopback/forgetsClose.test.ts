@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LocalTinker } from 'tinker-rx/local';
+import { bundleForNode } from './support/bundleForNode.js';
 
 const cache = fileURLToPath(new URL('../../node_modules/.cache', import.meta.url));
 const folder = join(cache, `tinker-rx-forgets-close-${process.pid}`);
@@ -14,9 +14,7 @@ let local: LocalTinker;
 beforeAll(async () => {
   mkdirSync(folder, { recursive: true });
   const input = fileURLToPath(new URL('forgetsCloseChild.ts', import.meta.url));
-  const bundle = await rolldown({ input, platform: 'node', external: /^(?!\.|\/|\0)/, logLevel: 'silent' });
-  await bundle.write({ dir: folder, format: 'esm', entryFileNames: 'child.mjs' });
-  await bundle.close();
+  await bundleForNode(input, folder, 'child.mjs');
   // Slow enough that results are still to come when the program has run to its end.
   local = await LocalTinker.start({ clockMs: 500 });
 });

@@ -130,7 +130,7 @@ describe('a compressed forward-backward', () => {
     await trainer.forwardBackward([datum(ONES)], 'cross_entropy');
     const { request } = stage.replay.sent.find((sent) => sent.path === 'forward_backward')!;
     const { zstdDecompressSync: decompress } = zlib as { zstdDecompressSync?: (bytes: Uint8Array) => Uint8Array };
-    expect(request.headers['content-encoding']).toBe(zstdCompress === undefined ? undefined : 'zstd');
+    expect(request.headers['content-encoding']).toBe(zstdCompress() === undefined ? undefined : 'zstd');
     const body = request.body as Uint8Array;
     const bytes = decompress === undefined ? body : decompress(body);
     const [theirs] = recorded('forward-backward-zstd', 'forward_backward');

@@ -29,7 +29,7 @@ export function passRequests(
 ): NumberedRequest[] {
   if (!wireFormat.byArrival) checkEncodable(pass.data);
   const { fwdbwdMaxChunkLen, fwdbwdMaxChunkBytesCount, protoCompressFwdbwd } = connection.config;
-  const compress = protoCompressFwdbwd ? zstdCompress : undefined;
+  const compress = protoCompressFwdbwd ? zstdCompress() : undefined;
   const chunks = toChunks(pass.data, { maxLength: fwdbwdMaxChunkLen, maxBytes: fwdbwdMaxChunkBytesCount });
   return chunks.map(({ data, bytes }, index) => {
     const seqId = firstSeqId + index;

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { rolldown } from 'rolldown';
+import { bundleForNode } from '../../loopback/support/bundleForNode.js';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -9,13 +9,6 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 export async function bundleMain(name: string): Promise<{ readonly main: string; readonly remove: () => void }> {
   const folder = join(here('../../../node_modules/.cache'), `tinker-rx-${name}-${process.pid}`);
   mkdirSync(folder, { recursive: true });
-  const bundle = await rolldown({
-    input: here('../../../src/cli/main.ts'),
-    platform: 'node',
-    external: /^(?!\.|\/|\0)/,
-    logLevel: 'silent',
-  });
-  await bundle.write({ dir: folder, format: 'esm', entryFileNames: 'main.mjs', chunkFileNames: '[name]-[hash].mjs' });
-  await bundle.close();
+  await bundleForNode(here('../../../src/cli/main.ts'), folder, 'main.mjs');
   return { main: join(folder, 'main.mjs'), remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
