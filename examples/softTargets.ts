@@ -1,5 +1,5 @@
 // Off-policy distillation: a larger model writes answers, and a small one learns its likeliest tokens at every position.
-import { from, map } from 'rxjs';
+import { bufferCount, from, map } from 'rxjs';
 import { datumFromTokensWeights } from 'tinker-rx/chat';
 import { softTargetsForward } from 'tinker-rx/losses';
 import { batch, repeatEpochs, sampleFrom, train, withSoftTargets } from 'tinker-rx/operators';
@@ -25,8 +25,10 @@ await from(questions)
     batch({ size: 4 }),
     withSoftTargets(teacher, { topK: 8 }),
     train(trainer, { loss: softTargetsForward(), adam: { learningRate: 3e-3 } }),
+    bufferCount(6),
   )
-  .forEach(({ index, loss }) => {
-    if (index % 6 === 5) console.log(`step ${index + 1}: ${(loss / 4).toFixed(2)} nats per answer apart`);
+  .forEach((steps) => {
+    const apart = steps.reduce((sum, { loss }) => sum + loss / 4, 0) / steps.length;
+    console.log(`step ${steps.at(-1)!.index + 1}: ${apart.toFixed(2)} nats per answer apart`);
   });
 await close();

@@ -128,8 +128,7 @@ describe('examples', () => {
 
   it('softTargets: the student learns what its teacher finds likely', async () => {
     const apart = numbers(await output('softTargets'), /: ([\d.]+) nats/g);
-    // Which answers share a batch depends on which are sampled first, so single steps differ.
-    expect(Math.min(...apart.slice(1))).toBeLessThan(apart[0]! / 2);
+    expect(apart.at(-1)).toBeLessThan(apart[0]! / 2);
   }, 120_000);
 
   it('customLoss: the loss agrees with itself, and falls', async () => {

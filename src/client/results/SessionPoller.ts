@@ -1,4 +1,4 @@
-import type { Subscription } from 'rxjs';
+import type { Subscriber, Subscription } from 'rxjs';
 import {
   Observable,
   concatMap,
@@ -27,8 +27,12 @@ const QUIET_MS = 30_000;
 
 interface Waiter {
   readonly sinceMs: number;
-  resolve(known: KnownOutcome): void;
-  reject(error: TinkerError): void;
+  readonly subscriber: Subscriber<KnownOutcome | undefined>;
+}
+
+function tell(subscriber: Subscriber<KnownOutcome | undefined>, known: KnownOutcome): void {
+  subscriber.next(known.bytes === 0 ? undefined : known);
+  subscriber.complete();
 }
 
 /**
@@ -62,32 +66,20 @@ export class SessionPoller {
   /** Emits once, when the request is known to be finished or failed; either way its result can be fetched. */
   wait(requestId: string): Observable<KnownOutcome | undefined> {
     return new Observable((subscriber) => {
-      const resolve = (known: KnownOutcome): void => {
-        this.#waiters.delete(requestId);
-        subscriber.next(known.bytes === 0 ? undefined : known);
-        subscriber.complete();
-      };
       const early = this.#early.get(requestId);
       if (early !== undefined) {
         this.#early.delete(requestId);
-        resolve(early);
-        return;
+        tell(subscriber, early);
+        return undefined;
       }
       const sinceMs = this.connection.scheduler.now();
       if (this.#waiters.size === 0) this.#progressMs = sinceMs;
-      this.#waiters.set(requestId, {
-        sinceMs,
-        resolve,
-        reject: (error) => {
-          this.#waiters.delete(requestId);
-          subscriber.error(error);
-        },
-      });
-      subscriber.add(() => {
+      this.#waiters.set(requestId, { sinceMs, subscriber });
+      this.#start();
+      return () => {
         // Nobody will fetch it: if it still finishes, the server may forget it at once.
         if (this.#waiters.delete(requestId)) this.#abandoned.add(requestId);
-      });
-      this.#start();
+      };
     });
   }
 
@@ -165,7 +157,10 @@ export class SessionPoller {
     const waiter = this.#waiters.get(requestId);
     if (this.#abandoned.delete(requestId)) this.#retrieved.add(requestId);
     else if (waiter === undefined) this.#early.set(requestId, known);
-    else waiter.resolve(known);
+    else {
+      this.#waiters.delete(requestId);
+      tell(waiter.subscriber, known);
+    }
   }
 
   #delayAfter(error: TinkerError): Observable<unknown> {
@@ -198,7 +193,9 @@ export class SessionPoller {
   }
 
   #fail(error: TinkerError): void {
-    for (const waiter of [...this.#waiters.values()]) waiter.reject(error);
+    const waiters = [...this.#waiters.values()];
+    this.#waiters.clear();
+    for (const { subscriber } of waiters) subscriber.error(error);
   }
 
   /** Asks for the oldest waiting sample by itself, once nothing has finished for half a minute. */

@@ -1,4 +1,4 @@
-import { Observable, Subscriber, concatMap } from 'rxjs';
+import { Observable, Subscriber } from 'rxjs';
 import type { TransportResponse } from '../../transport/Transport.js';
 import { isRequestFailed, UntypedFuture } from '../../wire/futures.js';
 import type { Connection } from '../connection/Connection.js';
@@ -68,9 +68,9 @@ export function awaitResult<A>(
   const result =
     poller === undefined
       ? retrieve(connection, session.responseBytes, work, format)
-      : poller
-          .wait(work.requestId)
-          .pipe(concatMap((known) => retrieve(connection, session.responseBytes, work, format, known)));
+      : onAnswer(poller.wait(work.requestId), (known) =>
+          retrieve(connection, session.responseBytes, work, format, known),
+        );
   return new Observable((subscriber) => {
     result.subscribe(new Waiting(subscriber, session, work, poller, finish));
   });
