@@ -1,14 +1,11 @@
 // forward_backward of 1,024 × 2,048 tokens, from the caller's arrays or lists to the result: beside a raw post of the ready bytes,
 // and beside the Python SDK where it is installed (`python3 test/parity/list_sdk.py` installs it).
 // Run: npm run build && node bench/forwardBackward.mjs      (REPEATS=<n>, PYTHON=<a Python with tinker>)
-import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { runApart, withServer } from './support/apart.mjs';
+import { notMeasured, python } from './support/python.mjs';
 import { main, row, spread } from './support/spread.mjs';
 
 const SIZE = { datums: 1024, tokens: 2048 };
-const parity = fileURLToPath(new URL('../node_modules/.cache/parity-venv/bin/python', import.meta.url));
-const python = process.env.PYTHON ?? (existsSync(parity) ? parity : undefined);
 
 export function measureForwardBackward({ repeats = Number(process.env.REPEATS ?? 7) } = {}) {
   return withServer({}, async (origin) => {
@@ -18,7 +15,7 @@ export function measureForwardBackward({ repeats = Number(process.env.REPEATS ??
       row('forward_backward 1,024 × 2,048 from typed arrays', '× a raw post', over(arrays, raw), { atMost: 1.7 }),
       row('forward_backward 1,024 × 2,048 from lists', '× a raw post', over(lists, raw)),
     ];
-    if (python === undefined) return [...rows, skipped('no Python with tinker')];
+    if (python === undefined) return [...rows, notMeasured('forward_backward beside Python')];
     const job = { base_url: origin, repeats: 3, ...SIZE };
     const theirs = await runApart('./python_forward_backward.py', job, { program: python });
     const faster = (name, ours) => {
@@ -32,6 +29,5 @@ export function measureForwardBackward({ repeats = Number(process.env.REPEATS ??
     ];
   });
 }
-const skipped = (why) => ({ what: 'forward_backward beside Python', skipped: why });
 
 await main(import.meta.url, measureForwardBackward);

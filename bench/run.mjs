@@ -8,6 +8,7 @@ import { benchEncoding } from './encoding.mjs';
 import { measureForwardBackward } from './forwardBackward.mjs';
 import { measureGrowth } from './growth.mjs';
 import { measureImporting } from './importing.mjs';
+import { measureLocalEngine } from './localEngine.mjs';
 import { benchSampling } from './sampling.mjs';
 import { benchServing } from './serving.mjs';
 import { measureSamplesAtOnce } from './samplesAtOnce.mjs';
@@ -30,6 +31,7 @@ const benches = {
   serving: async () => [
     row('the gateway: rate', 'of the sampler alone', [(await benchServing()).ratio], { atLeast: 0.8 }),
   ],
+  localEngine: measureLocalEngine,
   growth: measureGrowth,
 };
 
