@@ -40,6 +40,7 @@ export class Exchange implements Due, Unsubscribable {
   #abort: (() => void) | undefined;
   #answerDueMs = Infinity;
   #sent = false;
+  #requestLeft = false;
   #status = 0;
   #headers: Record<string, string> = {};
   #chunks: Buffer[] = [];
@@ -136,6 +137,7 @@ export class Exchange implements Due, Unsubscribable {
     this.#headers = plain(headers);
     // An answer may begin before the whole request was sent; from here on only the answer counts.
     if (!this.#sent) this.#allSent();
+    else this.#requestLeft = this.isLarge;
     if (this.#isSuccess && Number(this.#headers['content-length']) > this.#mostBytes) this.#tooLarge();
   }
 
@@ -155,7 +157,9 @@ export class Exchange implements Due, Unsubscribable {
   responseEnd(): void {
     if (this.#settled) return;
     const body = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
-    const response = { status: this.#status, headers: this.#headers, body };
+    const response: TransportResponse = this.#requestLeft
+      ? { status: this.#status, headers: this.#headers, body, requestLeft: true }
+      : { status: this.#status, headers: this.#headers, body };
     const request = this.#request;
     const reader = this.#end();
     this.#options.onResponse(request, response);

@@ -30,6 +30,11 @@ export interface TransportResponse {
   readonly headers: Readonly<Record<string, string>>;
   /** The whole body: it is always read to its end, so that the connection can serve the next request. */
   readonly body: Uint8Array;
+  /**
+   * Whether all of the request's body had left before the answer began, and the transport keeps nothing of it, so that its memory may be
+   * used again. Default: not known.
+   */
+  readonly requestLeft?: boolean;
 }
 
 /**

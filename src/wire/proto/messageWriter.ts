@@ -14,14 +14,20 @@ const utf8 = new TextEncoder();
  * nested four deep and megabytes long, so that costs more than all the rest. A list of parts that is joined at the end
  * made so many small objects that collecting them took as long as the copying.
  */
-export function encodeMessage(write: (message: MessageWriter) => void): Uint8Array {
+export function encodeMessage(
+  write: (message: MessageWriter) => void,
+  memory: Memory = unwritten,
+): Uint8Array<ArrayBuffer> {
   const writer = new MessageWriter();
   write(writer);
-  const message = writer.start();
+  const message = writer.start(memory);
   write(writer);
   writer.finish();
   return message;
 }
+
+/** Where a message is written: memory of this size, all of which will be. */
+export type Memory = (byteLength: number) => Uint8Array<ArrayBuffer>;
 
 /** What {@link encodeMessage} hands to its callback. */
 export class MessageWriter {
@@ -116,12 +122,13 @@ export class MessageWriter {
   }
 
   /** @internal The memory for what was measured; from here on it is written. */
-  start(): Uint8Array {
+  start(memory: Memory): Uint8Array<ArrayBuffer> {
     // `finish` makes sure that all of it is written.
-    this.#target = unwritten(this.#at);
+    const target = memory(this.#at);
+    this.#target = target;
     this.#at = 0;
     this.#begun = 0;
-    return this.#target;
+    return target;
   }
 
   /** @internal @throws an Error when not all of the memory was written. */
