@@ -32,10 +32,8 @@ export class SampleDispatcher implements Door {
   readonly #slots = new Budget(SLOTS, 'hard', { onRoom: () => this.#serveNext() });
   readonly #carefulSlots = new Budget(CAREFUL_SLOTS, 'hard');
   readonly #bytes: Budget;
-  /** The clients whose samples wait for a slot, in turn. */
-  readonly #blocked = new Set<Budget>();
-  /** Who has samples that are not even made yet. */
-  readonly #outside = new Set<() => void>();
+  /** Who waits for room, in turn: clients with samples, and those who have not even made theirs. */
+  readonly #blocked = new Set<Budget | (() => void)>();
   #pausedUntilMs = -Infinity;
 
   constructor(
@@ -49,7 +47,7 @@ export class SampleDispatcher implements Door {
   get use(): { readonly sampleSlots: BudgetUse; readonly sampleBytes: BudgetUse } {
     const careful = this.#carefulSlots.waiting;
     let blocked = 0;
-    for (const client of this.#blocked) blocked += client.atDoor;
+    for (const each of this.#blocked) if (each instanceof Budget) blocked += each.atDoor;
     return {
       sampleSlots: {
         inUse: this.#slots.inUse - careful,
@@ -75,7 +73,7 @@ export class SampleDispatcher implements Door {
   /** Whether a sample would be sent at once. If not, `onRoom` is called once when it may be. */
   hasRoom(onRoom: () => void): boolean {
     if (this.isOpen) return true;
-    this.#outside.add(onRoom);
+    this.#blocked.add(onRoom);
     return false;
   }
 
@@ -83,18 +81,13 @@ export class SampleDispatcher implements Door {
     while (this.#serveNext());
   };
 
-  /** Lets one client send its next samples, each in its turn, and then others make theirs. Returns whether there was room and one of them. */
+  /** Lets the next one send or make samples; who still waits after that is the last. Returns whether there was one, and room for it. */
   #serveNext(): boolean {
-    const [client] = this.#blocked;
-    const [onRoom] = this.#outside;
-    if ((client === undefined && onRoom === undefined) || !this.isOpen) return false;
-    if (client !== undefined) {
-      this.#blocked.delete(client);
-      client.serve();
-    } else {
-      this.#outside.delete(onRoom!);
-      onRoom!();
-    }
+    const [next] = this.#blocked;
+    if (next === undefined || !this.isOpen) return false;
+    this.#blocked.delete(next);
+    if (next instanceof Budget) next.serve();
+    else next();
     return true;
   }
 

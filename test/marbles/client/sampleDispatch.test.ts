@@ -54,9 +54,15 @@ describe('sampling dispatch', () => {
     makeRoom(1);
     expect(fake.to('asample')).toHaveLength(3);
     expect(toldOutside).toBe(0);
-    makeRoom(4);
-    expect(fake.to('asample')).toHaveLength(6);
+    // Each in turn: a client that has more to send waits behind those who have not made theirs.
+    makeRoom(1);
+    expect(fake.to('asample')).toHaveLength(4);
+    expect(toldOutside).toBe(0);
+    makeRoom(1);
+    expect(fake.to('asample')).toHaveLength(5);
     expect(toldOutside).toBe(1);
+    makeRoom(2);
+    expect(fake.to('asample')).toHaveLength(6);
     expect(one!.hasRoom(() => undefined)).toBe(true);
     for (const sample of samples) expect(clock.resolve(sample).sequences).toHaveLength(1);
   });
