@@ -13,7 +13,7 @@ import {
   type Observable,
 } from 'rxjs';
 import { platformName, processUuid } from '../transport/system.js';
-import type { UndiciTransport } from '../transport/undiciTransport.js';
+import type { SocketTransport } from '../transport/socketTransport.js';
 import { FinishSessionRequest, GetServerCapabilitiesResponse, type FinishStatus } from '../wire/session.js';
 import { refuseUnknownKeys } from '../wire/record.js';
 import { ValidationError } from '../wire/tinkerError.js';
@@ -79,7 +79,7 @@ export interface CloseOptions {
  */
 export class ServiceClient {
   readonly #connection: Connection;
-  readonly #sockets: UndiciTransport | undefined;
+  readonly #sockets: SocketTransport | undefined;
   readonly #lifecycle: Lifecycle;
   readonly #session: Session;
   readonly #options: ServiceClientOptions;

@@ -36,7 +36,8 @@ export class Exchange implements Due, Unsubscribable {
   /** How often it was started again. */
   restarts = 0;
   readonly #options: ExchangeOptions;
-  #body: Uint8Array | undefined;
+  #content: string | Uint8Array | undefined;
+  #contentLength: number | undefined;
   #abort: (() => void) | undefined;
   #answerDueMs = Infinity;
   #sent = false;
@@ -62,13 +63,20 @@ export class Exchange implements Due, Unsubscribable {
     return this.#request;
   }
 
-  /** The bytes to send. Made when a connection takes the request: many may wait for one. */
+  /** What to send. Made when a connection takes the request: many may wait for one. */
+  get content(): string | Uint8Array | undefined {
+    return (this.#content ??= this.#request.body);
+  }
+
+  /** How many bytes that is. */
+  get contentLength(): number {
+    return (this.#contentLength ??= this.content === undefined ? 0 : Buffer.byteLength(this.content));
+  }
+
+  /** The bytes to send. */
   get body(): Uint8Array | undefined {
-    if (this.#body === undefined) {
-      const { body } = this.#request;
-      this.#body = typeof body === 'string' ? Buffer.from(body) : body;
-    }
-    return this.#body;
+    const { content } = this;
+    return typeof content === 'string' ? (this.#content = Buffer.from(content)) : content;
   }
 
   /** Whether it has ended: with a response, with a failure or by being cancelled. */
@@ -90,7 +98,7 @@ export class Exchange implements Due, Unsubscribable {
     this.#abort = abort;
     if (this.#settled) return abort();
     this.#move();
-    if (this.body === undefined || this.body.length <= PIECE_BYTES) this.#allSent();
+    if (!this.isLarge) this.#allSent();
     this.#options.deadlines.watch(this);
   }
 
@@ -116,7 +124,7 @@ export class Exchange implements Due, Unsubscribable {
 
   /** Whether the body is sent piece by piece. */
   get isLarge(): boolean {
-    return this.body !== undefined && this.body.length > PIECE_BYTES;
+    return this.contentLength > PIECE_BYTES;
   }
 
   #move(): void {
@@ -124,7 +132,7 @@ export class Exchange implements Due, Unsubscribable {
   }
 
   #allSent(): void {
-    const buffered = this.isLarge ? Math.min(this.body!.length, MOST_BUFFERED_BYTES) : 0;
+    const buffered = this.isLarge ? Math.min(this.contentLength, MOST_BUFFERED_BYTES) : 0;
     this.#move();
     this.#sent = true;
     this.dueMs += buffered / SLOWEST_UPLOAD_BYTES_PER_MS;
@@ -218,7 +226,7 @@ export class Exchange implements Due, Unsubscribable {
     this.#settled = true;
     this.#options.deadlines.forget(this);
     this.#request = NOTHING;
-    this.#reader = this.#body = this.#abort = undefined;
+    this.#reader = this.#content = this.#contentLength = this.#abort = undefined;
     this.#chunks = [];
     return reader;
   }

@@ -5,6 +5,7 @@ import type { Exchange } from './Exchange.js';
 import type { Carrier } from './Lanes.js';
 import { CONNECT_TIMEOUT_MS } from './tlsConnect.js';
 import { TransportFailure } from './Transport.js';
+import { writePieces } from './writePieces.js';
 
 /** Flow control: what a server may send before it hears from us. The protocol's 64 kB would make every large result slow. */
 const SESSION_WINDOW_BYTES = 32 * 1024 * 1024;
@@ -237,7 +238,7 @@ export class Http2Lane implements Carrier {
       if (!exchange.answered && exchange.isLate) this.#retire(connected);
       stream.close(constants.NGHTTP2_CANCEL);
     });
-    if (isLarge) write(stream, exchange.pieces());
+    if (isLarge) writePieces(stream, exchange.pieces(), () => stream.end());
     else if (body !== undefined) stream.end(body);
   }
 
@@ -247,14 +248,4 @@ export class Http2Lane implements Carrier {
     this.#closing = undefined;
     void this.destroy().then(done);
   }
-}
-
-/** Writes the pieces one by one, each after the previous one has left. */
-function write(stream: ClientHttp2Stream, pieces: Generator<Uint8Array, void>): void {
-  const next = (): void => {
-    const piece: IteratorResult<Uint8Array, void> = pieces.next();
-    if (piece.done === true) stream.end();
-    else stream.write(piece.value, (error) => error ?? next());
-  };
-  next();
 }

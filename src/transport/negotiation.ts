@@ -20,6 +20,8 @@ export class Negotiation {
   #socket: TLSSocket | undefined;
   #waiting: { readonly exchange: Exchange; readonly carry: () => void }[] = [];
   #stopped = false;
+  /** Who waits for the answer besides requests. */
+  #onAnswer: (() => void)[] = [];
 
   constructor(options: NegotiationOptions) {
     this.#options = options;
@@ -42,15 +44,20 @@ export class Negotiation {
   readonly #answered = (error: unknown, socket?: TLSSocket): void => {
     const waiting = this.#waiting;
     this.#waiting = [];
-    if (socket === undefined) {
-      for (const { exchange } of waiting) exchange.fail(error);
-      return;
+    if (socket === undefined) for (const { exchange } of waiting) exchange.fail(error);
+    else {
+      this.#isHttp2 = socket.alpnProtocol === 'h2';
+      if (this.#isHttp2 && !this.#stopped) this.#socket = socket.unref();
+      else socket.destroy();
+      for (const { exchange, carry } of waiting) if (!exchange.settled) carry();
     }
-    this.#isHttp2 = socket.alpnProtocol === 'h2';
-    if (this.#isHttp2 && !this.#stopped) this.#socket = socket.unref();
-    else socket.destroy();
-    for (const { exchange, carry } of waiting) if (!exchange.settled) carry();
+    for (const onAnswer of this.#onAnswer.splice(0)) onAnswer();
   };
+
+  /** Ends when no request waits to know how it is carried. */
+  async settled(): Promise<void> {
+    if (this.#waiting.length > 0) await new Promise<void>((resolve) => this.#onAnswer.push(resolve));
+  }
 
   /** A lane of HTTP/2. */
   lane(connections: number): Http2Lane {
@@ -78,6 +85,7 @@ export class Negotiation {
     this.#stopped = true;
     this.#socket?.destroy();
     this.#socket = undefined;
-    for (const { exchange } of this.#waiting) exchange.fail(new Error('the connection is closed'));
+    for (const { exchange } of this.#waiting)
+      exchange.fail(new TransportFailure('connection', 'the client is destroyed'));
   }
 }

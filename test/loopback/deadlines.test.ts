@@ -4,10 +4,10 @@ import { firstValueFrom } from 'rxjs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { resolveBaseUrl } from '../../src/transport/baseUrl.js';
 import type { TransportFailure, TransportRequest, TransportResponse } from '../../src/transport/Transport.js';
-import { undiciTransport, type UndiciTransport } from '../../src/transport/undiciTransport.js';
+import { socketTransport, type SocketTransport } from '../../src/transport/socketTransport.js';
 
 let server: Server;
-let sockets: UndiciTransport;
+let sockets: SocketTransport;
 let open: Set<Socket>;
 
 /** A server that does with each connection what it is told, below HTTP. */
@@ -21,7 +21,7 @@ async function serve(behave: (socket: Socket) => void): Promise<void> {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const baseUrl = resolveBaseUrl(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, undefined);
-  sockets = undiciTransport({ baseUrl, environment: {} });
+  sockets = socketTransport({ baseUrl, environment: {} });
 }
 afterEach(async () => {
   await sockets.destroy();
@@ -177,7 +177,7 @@ describe('a proxy', () => {
     async (scheme) => {
       await serve(() => {});
       const proxy = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-      sockets = undiciTransport({
+      sockets = socketTransport({
         baseUrl: resolveBaseUrl(`${scheme}://127.0.0.1:9`, undefined),
         environment: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy },
         connectTimeoutMs: 200,

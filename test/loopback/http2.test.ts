@@ -3,16 +3,16 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { ModelInput, ServiceClient, type ServiceClientOptions } from 'tinker-rx';
 import { resolveBaseUrl } from '../../src/transport/baseUrl.js';
 import type { TransportFailure, TransportRequest, TransportResponse } from '../../src/transport/Transport.js';
-import { undiciTransport, type UndiciTransport } from '../../src/transport/undiciTransport.js';
+import { socketTransport, type SocketTransport } from '../../src/transport/socketTransport.js';
 import { certificate, FakeService, inTurn, reply, type Answer } from './support/fakeService.js';
 import { hurry } from './support/hurry.js';
 
 let fake: FakeService;
-let sockets: UndiciTransport;
+let sockets: SocketTransport;
 let service: ServiceClient | undefined;
 
 function connect(tls: { ca?: Buffer } = { ca: certificate() }): void {
-  sockets = undiciTransport({ baseUrl: resolveBaseUrl(fake.url, undefined), environment: {}, tls });
+  sockets = socketTransport({ baseUrl: resolveBaseUrl(fake.url, undefined), environment: {}, tls });
 }
 function client(options: ServiceClientOptions = {}): ServiceClient {
   service = new ServiceClient({

@@ -4,7 +4,7 @@ import { firstValueFrom } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ModelInput, ServiceClient, type Datum } from 'tinker-rx';
 import { resolveBaseUrl } from '../../src/transport/baseUrl.js';
-import { undiciTransport } from '../../src/transport/undiciTransport.js';
+import { socketTransport } from '../../src/transport/socketTransport.js';
 import { decodeForwardBackwardRequest } from '../../src/wire/proto/forwardBackwardRequest.js';
 
 let server: Server;
@@ -34,7 +34,7 @@ afterEach(async () => {
 
 describe('a large request', () => {
   const post = async (bytes: number) => {
-    const sockets = undiciTransport({ baseUrl: resolveBaseUrl(url, undefined), environment: {} });
+    const sockets = socketTransport({ baseUrl: resolveBaseUrl(url, undefined), environment: {} });
     const request = { method: 'POST', path: '/', lane: 'training', headers: {}, timeoutMs: 10_000 } as const;
     try {
       return await firstValueFrom(sockets.transport({ ...request, body: new Uint8Array(bytes) }));

@@ -5,7 +5,7 @@ import { resolveBaseUrl } from '../../transport/baseUrl.js';
 import { steadyBackground, steadyScheduler } from '../../transport/steadyScheduler.js';
 import { systemExit, systemRandom, systemUuid } from '../../transport/system.js';
 import type { Lane, Transport } from '../../transport/Transport.js';
-import { undiciTransport, type UndiciTransport } from '../../transport/undiciTransport.js';
+import { socketTransport, type SocketTransport } from '../../transport/socketTransport.js';
 import type { ClientConfig } from '../../wire/session.js';
 import { refuseUnknownKeys } from '../../wire/record.js';
 import { ValidationError } from '../../wire/tinkerError.js';
@@ -101,7 +101,7 @@ const OPTION_NAMES: ReadonlySet<string> = new Set(
 export interface Connected {
   readonly connection: Connection;
   /** Present where this client opened the sockets itself. */
-  readonly sockets: UndiciTransport | undefined;
+  readonly sockets: SocketTransport | undefined;
 }
 
 /** Builds a connection of options and environment. Nothing is sent. @throws ValidationError for a bad key or URL. */
@@ -113,7 +113,7 @@ export function connect(options: ConnectOptions): Connected {
   const credentials = { apiKey: options.apiKey, environment: env };
   const credential = options.credential ?? resolveCredential(credentials);
   const sockets =
-    options.transport === undefined ? undiciTransport({ baseUrl, connections: options.connections ?? {} }) : undefined;
+    options.transport === undefined ? socketTransport({ baseUrl, connections: options.connections ?? {} }) : undefined;
   const connection = new Connection({
     transport: options.transport ?? sockets!.transport,
     baseUrl,

@@ -8,7 +8,7 @@ import { logTo } from '../session/log.js';
 import type { TinkerEvent } from '../events.js';
 import { ValidationError } from '../../wire/tinkerError.js';
 import type { TinkerFuture } from '../TinkerFuture.js';
-import type { UndiciTransport } from '../../transport/undiciTransport.js';
+import type { SocketTransport } from '../../transport/socketTransport.js';
 
 /** A call in the lane of such clients. */
 export type RestCall = Omit<Call, 'lane'>;
@@ -17,7 +17,7 @@ export type RestCall = Omit<Call, 'lane'>;
 export abstract class RestCaller {
   readonly #connection: Connection;
   readonly #lifecycle: Lifecycle;
-  readonly #sockets: UndiciTransport | undefined;
+  readonly #sockets: SocketTransport | undefined;
   /** Whether the connection is this client's, to be closed with it. */
   readonly #isOwn: boolean;
 

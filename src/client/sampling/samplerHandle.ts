@@ -1,7 +1,7 @@
 import { isLeft } from 'fp-ts/lib/Either.js';
 import * as t from 'io-ts';
 import { Subject, concat, defer, from, ignoreElements, of, type Observable } from 'rxjs';
-import type { UndiciTransport } from '../../transport/undiciTransport.js';
+import type { SocketTransport } from '../../transport/socketTransport.js';
 import { describeErrors, optional, response, withDefault } from '../../wire/record.js';
 import { ClientConfig, DynamicConfig } from '../../wire/session.js';
 import { ValidationError, type TinkerError } from '../../wire/tinkerError.js';
@@ -45,7 +45,7 @@ export function toSamplerHandle(session: OpenSession, samplingSessionId: string,
 interface SharedSession {
   readonly session: OpenSession;
   readonly lifecycle: Lifecycle;
-  readonly sockets: UndiciTransport | undefined;
+  readonly sockets: SocketTransport | undefined;
   /** How many clients use it. */
   users: number;
 }

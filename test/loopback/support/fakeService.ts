@@ -14,7 +14,8 @@ export interface Hit {
 export type Answer = (response: ServerResponse, hit: Hit, request: IncomingMessage) => void;
 
 const pem = (name: string): Buffer => readFileSync(new URL(`./tls/${name}.pem`, import.meta.url));
-const identity = () => ({ key: pem('key'), cert: pem('cert') });
+/** What a server over TLS needs; its name is localhost. */
+export const identity = () => ({ key: pem('key'), cert: pem('cert') });
 /** What a client must trust to talk to a fake service over TLS. */
 export const certificate = (): Buffer => pem('cert');
 

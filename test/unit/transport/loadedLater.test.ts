@@ -1,25 +1,27 @@
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
+import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { firstValueFrom } from 'rxjs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { resolveBaseUrl } from '../../../src/transport/baseUrl.js';
-import { undiciTransport, type UndiciTransport } from '../../../src/transport/undiciTransport.js';
+import { certificate, identity } from '../../loopback/support/fakeService.js';
+import { socketTransport, type SocketTransport } from '../../../src/transport/socketTransport.js';
 
 let server: Server;
 let arrived: string[];
-let transport: UndiciTransport;
+let transport: SocketTransport;
 
 beforeEach(async () => {
   arrived = [];
-  server = createServer((request, response) => {
+  server = createServer(identity(), (request, response) => {
     arrived.push(request.url!);
     response.end('{}');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, 'localhost', resolve));
   const { port } = server.address() as AddressInfo;
-  // Connections are loaded anew for each transport: its first requests always wait.
-  const baseUrl = resolveBaseUrl(`http://127.0.0.1:${port}`, undefined);
-  transport = undiciTransport({ baseUrl, environment: {}, connections: { rest: 1 } });
+  // Connections for HTTP/1.1 over TLS are undici's. They are loaded anew for each transport: its first requests always wait.
+  const baseUrl = resolveBaseUrl(`https://localhost:${port}`, undefined);
+  transport = socketTransport({ baseUrl, environment: {}, connections: { rest: 1 }, tls: { ca: certificate() } });
 });
 afterEach(async () => {
   await transport.destroy();

@@ -1,34 +1,38 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { firstValueFrom, type Subscription } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { resolveBaseUrl } from '../../../src/transport/baseUrl.js';
 import type { Lane, TransportRequest } from '../../../src/transport/Transport.js';
-import { undiciTransport, type UndiciTransport } from '../../../src/transport/undiciTransport.js';
+import { certificate, identity } from '../../loopback/support/fakeService.js';
+import { socketTransport, type SocketTransport } from '../../../src/transport/socketTransport.js';
 
 let server: Server;
 let held: Map<string, ServerResponse>;
 let arrived: string[];
 let opened: number;
-let lane: UndiciTransport;
+let lane: SocketTransport;
 
-beforeEach(async () => {
+const holding: RequestListener = (request, response) => {
+  arrived.push(request.url!);
+  held.set(request.url!, response);
+};
+async function start(scheme: 'http' | 'https' = 'http'): Promise<void> {
   held = new Map();
   arrived = [];
   opened = 0;
-  server = createServer((request, response) => {
-    arrived.push(request.url!);
-    held.set(request.url!, response);
-  });
+  server = scheme === 'http' ? createServer(holding) : createHttpsServer(identity(), holding);
   server.on('connection', () => opened++);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, 'localhost', resolve));
   const { port } = server.address() as AddressInfo;
-  lane = undiciTransport({
-    baseUrl: resolveBaseUrl(`http://127.0.0.1:${port}`, undefined),
+  lane = socketTransport({
+    baseUrl: resolveBaseUrl(`${scheme}://localhost:${port}`, undefined),
     environment: {},
     connections: { rest: 2 },
+    tls: { ca: certificate() },
   });
-});
+}
 afterEach(async () => {
   await lane.destroy();
   server.closeAllConnections();
@@ -44,68 +48,75 @@ const until = async (done: () => boolean): Promise<void> => {
 };
 const answer = (path: string): void => void held.get(path)!.end('{}');
 
-it('a lane opens no more connections than it may, and carries in order what waits for one', async () => {
-  const answers = ['/a', '/b', '/c', '/d'].map((path) => firstValueFrom(ask(path)));
-  await until(() => arrived.length === 2);
-  answer('/b');
-  await until(() => arrived.length === 3);
-  answer('/a');
-  await until(() => arrived.length === 4);
-  answer('/c');
-  answer('/d');
-  expect((await Promise.all(answers)).map(({ status }) => status)).toStrictEqual([200, 200, 200, 200]);
-  expect([arrived.slice(0, 2).toSorted(), ...arrived.slice(2)]).toStrictEqual([['/a', '/b'], '/c', '/d']);
-  expect(opened).toBe(2);
-});
+// Over TLS the connections are undici's.
+describe.each(['http', 'https'] as const)('a lane over %s', (scheme) => {
+  beforeEach(() => start(scheme));
 
-it('what is cancelled while it waits for a connection is never sent', async () => {
-  const first = ['/a', '/b'].map((path) => firstValueFrom(ask(path)));
-  const waiting: Subscription = ask('/never').subscribe();
-  const last = firstValueFrom(ask('/c'));
-  await until(() => arrived.length === 2);
-  waiting.unsubscribe();
-  answer('/a');
-  await until(() => arrived.length === 3);
-  answer('/b');
-  answer('/c');
-  await Promise.all([...first, last]);
-  expect(arrived).not.toContain('/never');
-});
+  it('opens no more connections than it may, and carries in order what waits for one', async () => {
+    const answers = ['/a', '/b', '/c', '/d'].map((path) => firstValueFrom(ask(path)));
+    await until(() => arrived.length === 2);
+    answer('/b');
+    await until(() => arrived.length === 3);
+    answer('/a');
+    await until(() => arrived.length === 4);
+    answer('/c');
+    answer('/d');
+    expect((await Promise.all(answers)).map(({ status }) => status)).toStrictEqual([200, 200, 200, 200]);
+    expect([arrived.slice(0, 2).toSorted(), ...arrived.slice(2)]).toStrictEqual([['/a', '/b'], '/c', '/d']);
+    // Over TLS, one more has asked for the protocol.
+    expect(opened).toBe(scheme === 'http' ? 2 : 3);
+  });
 
-it('a connection whose request was cancelled is used again', async () => {
-  const cancelled = ['/a', '/b'].map((path) => ask(path).subscribe());
-  await until(() => arrived.length === 2);
-  for (const each of cancelled) each.unsubscribe();
-  const next = firstValueFrom(ask('/c'));
-  await until(() => arrived.length === 3);
-  answer('/c');
-  expect((await next).status).toBe(200);
-});
+  it('what is cancelled while it waits for a connection is never sent', async () => {
+    const first = ['/a', '/b'].map((path) => firstValueFrom(ask(path)));
+    const waiting: Subscription = ask('/never').subscribe();
+    const last = firstValueFrom(ask('/c'));
+    await until(() => arrived.length === 2);
+    waiting.unsubscribe();
+    answer('/a');
+    await until(() => arrived.length === 3);
+    answer('/b');
+    answer('/c');
+    await Promise.all([...first, last]);
+    expect(arrived).not.toContain('/never');
+  });
 
-it('closing waits for what waits for a connection', async () => {
-  const answers = ['/a', '/b', '/c'].map((path) => firstValueFrom(ask(path)));
-  await until(() => arrived.length === 2);
-  let closed = false;
-  const closing = lane.close().then(() => (closed = true));
-  answer('/a');
-  await until(() => arrived.length === 3);
-  expect(closed).toBe(false);
-  answer('/b');
-  answer('/c');
-  await Promise.all(answers);
-  await closing;
-  expect(closed).toBe(true);
-});
+  it('a connection whose request was cancelled is used again', async () => {
+    const cancelled = ['/a', '/b'].map((path) => ask(path).subscribe());
+    await until(() => arrived.length === 2);
+    for (const each of cancelled) each.unsubscribe();
+    const next = firstValueFrom(ask('/c'));
+    await until(() => arrived.length === 3);
+    answer('/c');
+    expect((await next).status).toBe(200);
+  });
 
-it('destroying fails what is in flight and what waits for a connection', async () => {
-  const failures = ['/a', '/b', '/c'].map((path) => expect(firstValueFrom(ask(path))).rejects.toThrow(/destroyed/));
-  await until(() => arrived.length === 2);
-  await lane.destroy();
-  await Promise.all(failures);
-  expect(arrived).not.toContain('/c');
+  it('closing waits for what waits for a connection', async () => {
+    const answers = ['/a', '/b', '/c'].map((path) => firstValueFrom(ask(path)));
+    await until(() => arrived.length === 2);
+    let closed = false;
+    const closing = lane.close().then(() => (closed = true));
+    answer('/a');
+    await until(() => arrived.length === 3);
+    expect(closed).toBe(false);
+    answer('/b');
+    answer('/c');
+    await Promise.all(answers);
+    await closing;
+    expect(closed).toBe(true);
+  });
+
+  it('destroying fails what is in flight and what waits for a connection', async () => {
+    const failures = ['/a', '/b', '/c'].map((path) => expect(firstValueFrom(ask(path))).rejects.toThrow(/destroyed/));
+    await until(() => arrived.length === 2);
+    await lane.destroy();
+    await Promise.all(failures);
+    expect(arrived).not.toContain('/c');
+  });
 });
 
 describe('a burst of requests', () => {
+  beforeEach(() => start());
   // The lane looks every 100 ms whether more connections would help. Here that moment comes when the test says so.
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
   afterEach(() => void vi.useRealTimers());
@@ -134,28 +145,32 @@ describe('a burst of requests', () => {
   });
 });
 
-it('says whether there is room, and when there is again', async () => {
-  let told = 0;
-  const hasRoom = (): boolean => lane.transport.hasRoom!('rest', () => told++);
-  expect(hasRoom()).toBe(true);
-  const answers = ['/a', '/b'].map((path) => firstValueFrom(ask(path)));
-  await until(() => arrived.length === 2);
-  expect([hasRoom(), hasRoom()]).toStrictEqual([false, false]);
-  expect(told).toBe(0);
-  answer('/a');
-  await until(() => told > 0);
-  expect(hasRoom()).toBe(true);
-  answer('/b');
-  await Promise.all(answers);
-  expect(hasRoom()).toBe(true);
-});
+describe('room in a lane', () => {
+  beforeEach(() => start());
 
-it('says that there is room when a lane is closed, since the next request gets a new one', async () => {
-  let told = 0;
-  const failures = ['/a', '/b'].map((path) => expect(firstValueFrom(ask(path))).rejects.toThrow(/destroyed/));
-  await until(() => arrived.length === 2);
-  expect(lane.transport.hasRoom!('rest', () => told++)).toBe(false);
-  await lane.destroy();
-  expect(told).toBe(1);
-  await Promise.all(failures);
+  it('says whether there is room, and when there is again', async () => {
+    let told = 0;
+    const hasRoom = (): boolean => lane.transport.hasRoom!('rest', () => told++);
+    expect(hasRoom()).toBe(true);
+    const answers = ['/a', '/b'].map((path) => firstValueFrom(ask(path)));
+    await until(() => arrived.length === 2);
+    expect([hasRoom(), hasRoom()]).toStrictEqual([false, false]);
+    expect(told).toBe(0);
+    answer('/a');
+    await until(() => told > 0);
+    expect(hasRoom()).toBe(true);
+    answer('/b');
+    await Promise.all(answers);
+    expect(hasRoom()).toBe(true);
+  });
+
+  it('says that there is room when a lane is closed, since the next request gets a new one', async () => {
+    let told = 0;
+    const failures = ['/a', '/b'].map((path) => expect(firstValueFrom(ask(path))).rejects.toThrow(/destroyed/));
+    await until(() => arrived.length === 2);
+    expect(lane.transport.hasRoom!('rest', () => told++)).toBe(false);
+    await lane.destroy();
+    expect(told).toBe(1);
+    await Promise.all(failures);
+  });
 });

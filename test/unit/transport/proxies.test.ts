@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { resolveBaseUrl } from '../../../src/transport/baseUrl.js';
 import { proxiesOf } from '../../../src/transport/proxies.js';
-import { undiciTransport } from '../../../src/transport/undiciTransport.js';
+import { socketTransport } from '../../../src/transport/socketTransport.js';
 
 describe('the proxies of the environment', () => {
   it('are none where no variable is set', () => {
@@ -19,7 +19,7 @@ describe('the proxies of the environment', () => {
     'showed the password of a malformed one: %s is refused without it',
     (HTTPS_PROXY) => {
       const make = () =>
-        undiciTransport({ baseUrl: resolveBaseUrl('https://a.test', undefined), environment: { HTTPS_PROXY } });
+        socketTransport({ baseUrl: resolveBaseUrl('https://a.test', undefined), environment: { HTTPS_PROXY } });
       expect(make).toThrow('HTTPS_PROXY is not the URL of a proxy: expected something like http://proxy.example:8080');
       try {
         make();

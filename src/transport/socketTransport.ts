@@ -3,7 +3,9 @@ import type { Client, Dispatcher } from 'undici';
 import type { BaseUrl } from './baseUrl.js';
 import { Deadlines } from './Deadlines.js';
 import { Exchange, type ExchangeOptions } from './Exchange.js';
-import { Http1Lane, PooledLane } from './http1.js';
+import { PlainConnection } from './http1/PlainConnection.js';
+import { PooledLane } from './http1/PooledLane.js';
+import { UndiciConnection, UndiciLane } from './http1/undici.js';
 import { Lanes, type Carrier } from './Lanes.js';
 import { LoadedLater } from './LoadedLater.js';
 import { Negotiation } from './negotiation.js';
@@ -11,7 +13,7 @@ import { proxiesOf, type Proxies } from './proxies.js';
 import { CONNECT_TIMEOUT_MS, type TlsOptions } from './tlsConnect.js';
 import type { Lane, Transport, TransportRequest, TransportResponse } from './Transport.js';
 
-export interface UndiciTransportOptions {
+export interface SocketTransportOptions {
   readonly baseUrl: BaseUrl;
   /** Most connections of each lane. Default: no limit for polls, which over HTTP/1.1 each hold one; 128 for the others. */
   readonly connections?: Partial<Readonly<Record<Lane, number>>>;
@@ -24,7 +26,7 @@ export interface UndiciTransportOptions {
   readonly connectTimeoutMs?: number;
 }
 
-export interface UndiciTransport {
+export interface SocketTransport {
   readonly transport: Transport;
   /** Waits for what is in flight, then closes every connection. */
   close(): Promise<void>;
@@ -57,14 +59,16 @@ const DEFAULT_MOST_BYTES: Readonly<Record<Lane, number>> = {
  *
  * @throws ValidationError when a proxy variable is no URL.
  */
-export function undiciTransport(options: UndiciTransportOptions): UndiciTransport {
+export function socketTransport(options: SocketTransportOptions): SocketTransport {
   const { baseUrl, environment = process.env, tls = {} } = options;
   const proxies = proxiesOf(environment);
   const deadlines = new Deadlines();
   const mayBeHttp2 = proxies === undefined && baseUrl.origin.startsWith('https:');
   const protocol = mayBeHttp2 ? new Negotiation({ baseUrl, tls, onDowngrade: () => lanes.retireAll() }) : undefined;
   const limitOf = (lane: Lane): number | null => options.connections?.[lane] ?? DEFAULT_CONNECTIONS[lane] ?? null;
-  const http1 = new LoadedLater(() =>
+  const plain =
+    proxies === undefined && baseUrl.origin.startsWith('http:') ? plainLanes(options, deadlines) : undefined;
+  const loaded = new LoadedLater(() =>
     proxies === undefined ? loadLanes(options) : loadProxiedLanes(options, proxies),
   );
 
@@ -79,8 +83,10 @@ export function undiciTransport(options: UndiciTransportOptions): UndiciTranspor
   const lanes = new Lanes();
   const carry = (exchange: Exchange): void => {
     const { lane } = exchange.request;
-    if (protocol?.isHttp2 === true) lanes.of(lane, () => protocol.lane(limitOf(lane) ?? Infinity)).send(exchange);
-    else http1.use(exchange, (laneOf) => lanes.of(lane, () => laneOf(limitOf(lane))).send(exchange));
+    const over = (laneOf: MakeLane): void => lanes.of(lane, () => laneOf(limitOf(lane))).send(exchange);
+    if (plain !== undefined) over(plain);
+    else if (protocol?.isHttp2 === true) over((limit) => protocol.lane(limit ?? Infinity));
+    else loaded.use(exchange, over);
   };
 
   const send = (request: TransportRequest): Observable<TransportResponse> =>
@@ -92,10 +98,13 @@ export function undiciTransport(options: UndiciTransportOptions): UndiciTranspor
     });
 
   const end = async (how: 'close' | 'destroy'): Promise<void> => {
-    protocol?.stop();
-    if (how === 'destroy') http1.destroy();
-    await http1.settled();
+    if (how === 'destroy') {
+      protocol?.stop();
+      loaded.destroy();
+    } else await protocol?.settled();
+    await loaded.settled();
     await lanes.end(how);
+    protocol?.stop();
     deadlines.stop();
   };
   return {
@@ -112,12 +121,21 @@ export function undiciTransport(options: UndiciTransportOptions): UndiciTranspor
 type MakeLane = (limit: number | null) => Carrier;
 
 /** Exchange has its own deadlines: undici's restart with every byte, and include the upload. */
-const settingsOf = ({ tls, connectTimeoutMs: timeout = CONNECT_TIMEOUT_MS }: UndiciTransportOptions) =>
+const settingsOf = ({ tls, connectTimeoutMs: timeout = CONNECT_TIMEOUT_MS }: SocketTransportOptions) =>
   ({ connect: { timeout, ...tls }, headersTimeout: 0, bodyTimeout: 0 }) as const;
 
-async function loadLanes(options: UndiciTransportOptions): Promise<MakeLane> {
+/** Connections without TLS need nothing of undici. */
+function plainLanes(options: SocketTransportOptions, deadlines: Deadlines): MakeLane {
+  const { baseUrl, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options;
+  const connection = () => new PlainConnection({ baseUrl, connectTimeoutMs, deadlines });
+  return (limit) => new PooledLane(connection, limit ?? Infinity);
+}
+
+async function loadLanes(options: SocketTransportOptions): Promise<MakeLane> {
   const Connection = await loadClient();
-  return (limit) => new PooledLane(Connection, options.baseUrl, limit ?? Infinity, settingsOf(options));
+  const { baseUrl } = options;
+  const connection = () => new UndiciConnection(new Connection(baseUrl.origin, settingsOf(options)), baseUrl);
+  return (limit) => new PooledLane(connection, limit ?? Infinity);
 }
 
 /** undici's client by itself: all of undici takes three times as long to load. Where a release has moved it, all of undici. */
@@ -131,13 +149,13 @@ async function loadClient(): Promise<typeof Client> {
   }
 }
 
-async function loadProxiedLanes(options: UndiciTransportOptions, proxies: Proxies): Promise<MakeLane> {
+async function loadProxiedLanes(options: SocketTransportOptions, proxies: Proxies): Promise<MakeLane> {
   const { EnvHttpProxyAgent, Pool } = await import('undici');
   const { baseUrl, connectTimeoutMs: headersTimeout = CONNECT_TIMEOUT_MS } = options;
   // By default undici waits five minutes for a proxy that accepts a connection and says nothing.
   const clientFactory = (proxy: URL, settings: object): Dispatcher => new Pool(proxy, { ...settings, headersTimeout });
   return (limit) => {
     const agent = new EnvHttpProxyAgent({ ...settingsOf(options), connections: limit, ...proxies, clientFactory });
-    return new Http1Lane(agent, baseUrl);
+    return new UndiciLane(agent, baseUrl);
   };
 }

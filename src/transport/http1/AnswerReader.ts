@@ -1,0 +1,225 @@
+import { TransportFailure } from '../Transport.js';
+
+/** The longest head of an answer, and the longest line or trailer of a chunked one. */
+const LONGEST_HEAD = 16 * 1024;
+const PROTOCOL = 'HTTP/1.';
+const LINE_END = '\r\n';
+const END_OF_HEAD = Buffer.from('\r\n\r\n');
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const NO_HEADER_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
+/** Thirteen digits: the largest that a number holds exactly. */
+const CHUNK_SIZE = /^([0-9A-Fa-f]{1,13})(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
+const CONTENT_LENGTH = /^\d{1,15}$/;
+/** How long before the server would close an idle connection it is not used any more: a request takes time to arrive. */
+const CLOSES_BEFORE_MS = 2000;
+const USUAL_KEEP_ALIVE_MS = 4000;
+const LONGEST_KEEP_ALIVE_MS = 600_000;
+
+/** Who is told of an answer's parts. */
+export interface AnswerSink {
+  responseStart(status: number, headers: Readonly<Record<string, string>>): void;
+  responseData(chunk: Buffer): void;
+}
+
+/** What comes next: a head, a body or piece of it, or what stands between the chunks of one. */
+type Next = 'head' | 'body' | 'chunk' | 'chunk-end' | 'chunk-size' | 'trailer' | 'nothing';
+
+/**
+ * Reads the answers of HTTP/1.1 to requests that are sent one at a time. It is strict: an answer whose length two readers could
+ * understand differently is refused (RFC 9112, section 6.3).
+ */
+export class AnswerReader {
+  /** Whether the connection can carry another request after this answer. */
+  keepsOpen = true;
+  /** How long it can, while it is idle. */
+  keepAliveMs = USUAL_KEEP_ALIVE_MS;
+  #next: Next = 'head';
+  /** What has come so far of a head or line. */
+  #text = '';
+  /** Bytes of the body, or of a chunk, that are still to come. */
+  #left = 0;
+  /** Of all lines of the trailer. */
+  #trailerLength = 0;
+
+  /** Prepares for the answer to another request. */
+  restart(): void {
+    this.#next = 'head';
+    this.#text = '';
+    this.#trailerLength = 0;
+  }
+
+  /**
+   * Reads what has arrived. The bytes belong to the caller: what is passed on is a copy. Returns where the answer ends, or undefined
+   * when more of it is to come.
+   *
+   * @throws TransportFailure when this is no answer of HTTP/1.1
+   */
+  read(bytes: Buffer, to: AnswerSink): number | undefined {
+    let at = 0;
+    while (this.#next !== 'nothing') {
+      if (at === bytes.length) return undefined;
+      switch (this.#next) {
+        case 'head':
+          at = this.#readHead(bytes, at, to);
+          break;
+        case 'body':
+        case 'chunk':
+          at = this.#readData(bytes, at, to);
+          break;
+        default:
+          at = this.#readLine(bytes, at);
+      }
+    }
+    return at;
+  }
+
+  /** The server has closed the connection. Returns whether that completes the answer. */
+  end(): boolean {
+    return this.#next === 'body' && this.#left === Infinity;
+  }
+
+  #readHead(bytes: Buffer, at: number, to: AnswerSink): number {
+    const before = this.#text.length;
+    // Usually it has come whole, and only the head becomes text.
+    const found = before === 0 ? bytes.indexOf(END_OF_HEAD, at) : -1;
+    const text = this.#text + bytes.toString('latin1', at, found < 0 ? at + LONGEST_HEAD : found);
+    const end = found < 0 ? text.indexOf('\r\n\r\n', Math.max(0, before - 3)) : text.length;
+    if (end > LONGEST_HEAD || (end < 0 && text.length >= LONGEST_HEAD))
+      throw new TransportFailure('answer', `the answer's headers are longer than ${LONGEST_HEAD / 1024} KiB`);
+    if (end < 0) {
+      // Something else may never send the end of a head.
+      if (!text.startsWith(PROTOCOL.slice(0, text.length))) malformed('its first line');
+      this.#text = text;
+      return bytes.length;
+    }
+    this.#text = '';
+    this.#startAnswer(text.slice(0, end), to);
+    return at + end + 4 - before;
+  }
+
+  #startAnswer(head: string, to: AnswerSink): void {
+    // A server writes many answers with the same head: all of the same length within a second.
+    const { status, headers, keepsOpen, keepAliveMs } = head === lastHead ? lastRead : readHead(head);
+    // What the server says before its answer is of no interest.
+    if (status < 200) return;
+    this.keepsOpen = keepsOpen;
+    this.keepAliveMs = keepAliveMs;
+    this.#measure(status, headers);
+    to.responseStart(status, headers);
+  }
+
+  /** Finds out where the body ends. */
+  #measure(status: number, headers: Readonly<Record<string, string>>): void {
+    const length = headers['content-length'];
+    const encoding = headers['transfer-encoding'];
+    if (length !== undefined && !CONTENT_LENGTH.test(length)) malformed('its content-length');
+    if (status === 204 || status === 304) {
+      this.#next = 'nothing';
+    } else if (encoding !== undefined) {
+      if (encoding.toLowerCase() !== 'chunked') malformed('its transfer-encoding');
+      if (length !== undefined) malformed('it has two lengths');
+      this.#next = 'chunk-size';
+    } else if (length !== undefined) {
+      this.#left = Number(length);
+      this.#next = this.#left === 0 ? 'nothing' : 'body';
+    } else {
+      this.#left = Infinity;
+      this.#next = 'body';
+      this.keepsOpen = false;
+    }
+  }
+
+  #readData(bytes: Buffer, at: number, to: AnswerSink): number {
+    const end = Math.min(bytes.length, at + this.#left);
+    this.#left -= end - at;
+    if (this.#left === 0) this.#next = this.#next === 'body' ? 'nothing' : 'chunk-end';
+    to.responseData(Buffer.from(bytes.subarray(at, end)));
+    return end;
+  }
+
+  /** Reads a line of what surrounds the chunks, as far as it has come. */
+  #readLine(bytes: Buffer, at: number): number {
+    const before = this.#text.length;
+    const found = before === 0 ? bytes.indexOf(LINE_END, at, 'latin1') : -1;
+    const text = this.#text + bytes.toString('latin1', at, found < 0 ? at + LONGEST_HEAD : found);
+    const end = found < 0 ? text.indexOf(LINE_END, Math.max(0, before - 1)) : text.length;
+    this.#trailerLength += this.#next === 'trailer' ? (end < 0 ? text.length : end + 2) - before : 0;
+    if (this.#trailerLength > LONGEST_HEAD || (end < 0 ? text.length : end) >= LONGEST_HEAD)
+      malformed('a line between its chunks is too long');
+    this.#text = end < 0 ? text : '';
+    if (end < 0) return bytes.length;
+    this.#take(text.slice(0, end));
+    return at + end + 2 - before;
+  }
+
+  #take(line: string): void {
+    switch (this.#next) {
+      case 'chunk-size': {
+        const [, size] = CHUNK_SIZE.exec(line) ?? malformed('the size of a chunk');
+        this.#left = parseInt(size!, 16);
+        this.#next = this.#left === 0 ? 'trailer' : 'chunk';
+        break;
+      }
+      case 'chunk-end':
+        if (line !== '') malformed('the end of a chunk');
+        this.#next = 'chunk-size';
+        break;
+      default:
+        // A trailer says nothing that is of interest here; an empty line ends it.
+        if (line === '') this.#next = 'nothing';
+    }
+  }
+}
+
+/** What a head says. */
+interface Head {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly keepsOpen: boolean;
+  readonly keepAliveMs: number;
+}
+
+let lastHead = '';
+let lastRead: Head;
+
+function readHead(head: string): Head {
+  const end = head.indexOf(LINE_END);
+  const [, minor, code] = STATUS_LINE.exec(end < 0 ? head : head.slice(0, end)) ?? malformed('its first line');
+  const status = Number(code);
+  if (status === 101) malformed('it changes the protocol');
+  const headers = end < 0 ? {} : headersOf(head, end + 2);
+  const connection = headers['connection'] ?? '';
+  const staysOpen = minor === '1' ? !/\bclose\b/i.test(connection) : /^keep-alive$/i.test(connection);
+  const keepAliveMs = keepAliveOf(headers['keep-alive'] ?? '');
+  const keepsOpen = staysOpen && keepAliveMs > 0;
+  lastHead = head;
+  return (lastRead = { status, headers: Object.freeze(headers), keepsOpen, keepAliveMs });
+}
+
+function keepAliveOf(hint: string): number {
+  const seconds = /\btimeout=(\d+)/i.exec(hint)?.[1];
+  if (seconds === undefined) return USUAL_KEEP_ALIVE_MS;
+  return Math.min(Number(seconds) * 1000 - CLOSES_BEFORE_MS, LONGEST_KEEP_ALIVE_MS);
+}
+
+function malformed(what: string): never {
+  throw new TransportFailure('connection', `the server's answer is not valid HTTP: ${what}`);
+}
+
+/** The headers in lines from `at` on. Names in lower case; several values of one name are joined by commas. */
+function headersOf(head: string, at: number): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (let start = at; start < head.length;) {
+    const found = head.indexOf(LINE_END, start);
+    const end = found < 0 ? head.length : found;
+    const colon = head.indexOf(':', start);
+    const written = head.slice(start, colon);
+    const value = head.slice(colon + 1, end);
+    if (colon < 0 || colon > end || !HEADER_NAME.test(written) || NO_HEADER_VALUE.test(value)) malformed('a header');
+    const name = written.toLowerCase();
+    headers[name] = Object.hasOwn(headers, name) ? `${headers[name]}, ${value.trim()}` : value.trim();
+    start = end + 2;
+  }
+  return headers;
+}

@@ -1,0 +1,39 @@
+import { TransportFailure, type TransportRequest } from '../Transport.js';
+
+const NO_PATH = /[^\x21-\xff]/;
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
+const NO_HEADER_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
+/** They say where a message ends or who may read it, which is up to the connection. */
+const RESERVED = new Set([
+  'connection',
+  'content-length',
+  'transfer-encoding',
+  'keep-alive',
+  'upgrade',
+  'expect',
+  'te',
+]);
+
+/**
+ * The head of a request for a server at `host`, up to its length: text of one byte per character, without the last line and the empty
+ * one after it, which {@link endOfHead} writes.
+ *
+ * @throws TransportFailure when a header or the path cannot be sent
+ */
+export function requestHead({ method, headers }: TransportRequest, path: string, host: string): string {
+  if (NO_PATH.test(path)) throw new TransportFailure('request', 'invalid request path');
+  let head = `${method} ${path} HTTP/1.1\r\n`;
+  if (headers['host'] === undefined) head += `host: ${host}\r\n`;
+  head += 'connection: keep-alive\r\n';
+  for (const name in headers) {
+    const value = headers[name]!;
+    if (!HEADER_NAME.test(name) || RESERVED.has(name) || NO_HEADER_VALUE.test(value))
+      throw new TransportFailure('request', `invalid ${JSON.stringify(name)} header`);
+    head += `${name}: ${value}\r\n`;
+  }
+  return head;
+}
+
+/** The end of a head, for a body of so many bytes. */
+export const endOfHead = (method: TransportRequest['method'], contentLength: number): string =>
+  contentLength === 0 && method === 'GET' ? '\r\n' : `content-length: ${contentLength}\r\n\r\n`;
