@@ -1,4 +1,4 @@
-import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream, type Settings } from 'node:http2';
+import type { ClientHttp2Session, ClientHttp2Stream, Settings } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
 import type { BaseUrl } from './baseUrl.js';
 import type { Exchange } from './Exchange.js';
@@ -20,6 +20,8 @@ const IDLE_MS = 60_000;
 /** A stream that a server refuses unread is sent again at once, but not for ever. */
 const MOST_REFUSALS = 3;
 const SESSION_MEMORY_MB = 1024;
+/** Loaded when a server speaks HTTP/2: it takes as long as the rest of a first request. */
+const http2 = () => process.getBuiltinModule('node:http2');
 
 export interface Http2LaneOptions {
   readonly baseUrl: BaseUrl;
@@ -136,7 +138,7 @@ export class Http2Lane implements Carrier {
   }
 
   #speak(socket: TLSSocket): void {
-    const session = connect(this.#options.baseUrl.origin, {
+    const session = http2().connect(this.#options.baseUrl.origin, {
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
       maxSessionMemory: SESSION_MEMORY_MB,
@@ -196,6 +198,7 @@ export class Http2Lane implements Carrier {
   #carry(connected: Connected, exchange: Exchange): void {
     const { request, body, isLarge } = exchange;
     const { session } = connected;
+    const { constants } = http2();
     const path = this.#options.baseUrl.prefix + request.path;
     let stream: ClientHttp2Stream;
     for (const name in request.headers) {

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { connect, type TLSSocket } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
 import type { BaseUrl } from './baseUrl.js';
 import { TransportFailure } from './Transport.js';
 
@@ -18,6 +18,8 @@ export function tlsConnect(
 ): void {
   const { hostname, port } = new URL(origin);
   const host = hostname.replace(/^\[|\]$/g, '');
+  // Loaded when it is needed, which it is not for a server on this machine.
+  const { connect } = process.getBuiltinModule('node:tls');
   const socket = connect({
     host,
     port: port === '' ? 443 : Number(port),
