@@ -29,15 +29,15 @@ export interface SparseIndices {
 }
 
 /** The dtype of each named loss input, where the protocol fixes one. */
-const DTYPE_BY_NAME: Readonly<Record<string, TensorDtype>> = {
-  target_tokens: 'int64',
-  weights: 'float32',
-  advantages: 'float32',
-  logprobs: 'float32',
-  clip_low_threshold: 'float32',
-  clip_high_threshold: 'float32',
-  sequence_ratio_mask: 'float32',
-};
+const DTYPE_BY_NAME: ReadonlyMap<string, TensorDtype> = new Map([
+  ['target_tokens', 'int64'],
+  ['weights', 'float32'],
+  ['advantages', 'float32'],
+  ['logprobs', 'float32'],
+  ['clip_low_threshold', 'float32'],
+  ['clip_high_threshold', 'float32'],
+  ['sequence_ratio_mask', 'float32'],
+]);
 const SPARSE_NAMES = new Set(['target_tokens', 'weights']);
 
 /** A dense or sparse (CSR) tensor of int64 or float32 values, flattened row by row. */
@@ -72,11 +72,7 @@ export class TensorData {
     if (!Array.isArray(input)) throw new ValidationError(`${name} must be numbers, rows of numbers or a typed array`);
     const rows = input as readonly (number | readonly number[])[];
     const nested = rows.length > 0 && isRow(rows[0]);
-    if (!nested) {
-      if (rows.some((entry) => typeof entry !== 'number')) throw ragged(name);
-      const values = rows as readonly number[];
-      return new TensorData({ ...toValues(values, dtype, name), shape: [values.length] });
-    }
+    if (!nested) return TensorData.#fromList(rows as readonly number[], dtype, name);
     const columns = (rows[0] as readonly number[]).length;
     const flat: number[] = [];
     for (const row of rows) {
@@ -84,6 +80,13 @@ export class TensorData {
       for (const entry of row) flat.push(entry);
     }
     return new TensorData({ ...toValues(flat, dtype, name), shape: [rows.length, columns] });
+  }
+
+  /** Nearly all lists are token ids or weights, and long: both are made in one pass. */
+  static #fromList(values: readonly number[], dtype: TensorDtype | undefined, name: string): TensorData {
+    const data = dtype === 'float32' ? floatsOf(values, name) : smallIntegersOf(values, name);
+    if (data !== undefined) return new TensorData({ dtype: dtype ?? 'int64', data });
+    return new TensorData(toValues(values, dtype, name));
   }
 
   static #fromArray(array: NumericArray, dtype: TensorDtype | undefined, name: string): TensorData {
@@ -148,7 +151,7 @@ export class TensorData {
 /** The tensor of a named loss input: its dtype by name, and sparse where the protocol sends that name sparse. */
 export function namedTensor(name: string, input: TensorInput): TensorData {
   if (input instanceof TensorData) return input;
-  const tensor = TensorData.from(input, DTYPE_BY_NAME[name], name);
+  const tensor = TensorData.from(input, DTYPE_BY_NAME.get(name), name);
   return SPARSE_NAMES.has(name) ? tensor.toSparse() : tensor;
 }
 
@@ -156,6 +159,29 @@ const isRow = (entry: unknown): entry is readonly number[] => Array.isArray(entr
 
 const ragged = (name: string): ValidationError =>
   new ValidationError(`${name} must be numbers or rows of equal length; ragged or mixed lists are not supported`);
+
+function floatsOf(values: readonly number[], name: string): Float32Array {
+  const data = new Float32Array(values.length);
+  for (let index = 0; index < data.length; index++) {
+    const value = values[index];
+    if (typeof value !== 'number') throw ragged(name);
+    data[index] = value;
+  }
+  return data;
+}
+
+/** The values, or undefined where one of them is no integer of 32 bits. */
+function smallIntegersOf(values: readonly number[], name: string): Int32Array | undefined {
+  const data = new Int32Array(values.length);
+  let isSmall = true;
+  for (let index = 0; index < data.length; index++) {
+    const value = values[index];
+    if (typeof value !== 'number') throw ragged(name);
+    data[index] = value;
+    if (data[index] !== value) isSmall = false;
+  }
+  return isSmall ? data : undefined;
+}
 
 /** Typed values of plain numbers; integers are checked, floats are rounded to float32. */
 function toValues(

@@ -182,6 +182,12 @@ describe('names that every object has', () => {
     expect(Object.entries(combineOutputs([output, output]).metrics)).toEqual([['toString:sum', 6]]);
   });
 
+  it('had no type of their own: fractions in such a tensor were refused', () => {
+    const lossFnInputs = { constructor: [0.5], target_tokens: [7] } as unknown as Record<string, number[]>;
+    const datum = prepareDatum({ modelInput: ModelInput.fromInts([1]), lossFnInputs }, 0);
+    expect(datum.lossFnInputs['constructor']).toMatchObject({ dtype: 'float32', shape: [1] });
+  });
+
   it('are tensors and config like any others', () => {
     const lossFnInputs = JSON.parse('{"__proto__":[1],"target_tokens":[7]}') as Record<string, number[]>;
     const datum = prepareDatum({ modelInput: ModelInput.fromInts([1]), lossFnInputs }, 0);

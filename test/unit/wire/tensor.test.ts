@@ -21,6 +21,8 @@ describe('a tensor', () => {
     ],
     ['rows without columns', [[], []], 'int64', new Int32Array(), [2, 0]],
     ['nothing', [], 'int64', new Int32Array(), [0]],
+    ['integers, then a fraction', [1, 2 ** 40, 0.5], 'float32', Float32Array.of(1, 2 ** 40, 0.5), [3]],
+    ['an integer of more than 32 bits', [1, 2 ** 40], 'int64', Float64Array.of(1, 2 ** 40), [2]],
     ['a Float32Array', Float32Array.of(1), 'float32', Float32Array.of(1), [1]],
     ['a Float64Array', Float64Array.of(0.5), 'float32', Float32Array.of(0.5), [1]],
     ['an Int32Array', Int32Array.of(-1), 'int64', Int32Array.of(-1), [1]],
@@ -55,6 +57,8 @@ describe('a tensor', () => {
     ['rows of rows', [[[1]]], RAGGED],
     ['text', ['a'], RAGGED],
     ['null', [null], RAGGED],
+    ['a list with a hole', Object.assign(new Array<number>(3), { 0: 1, 2: 3 }), RAGGED],
+    ['text behind a fraction', [0.5, 'a'], RAGGED],
     ['no list at all', 7, 'tensor must be numbers, rows of numbers or a typed array'],
   ])('is not made of %s', (_, input, said) => {
     expect(() => TensorData.from(input as TensorInput)).toThrow(new ValidationError(said));
