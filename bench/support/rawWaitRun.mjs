@@ -2,6 +2,7 @@
 // windowSeconds }>. Prints { share } of a core as JSON.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
+import { printShareOfCore } from './shareOfCore.mjs';
 
 const { origin, samples, windowSeconds } = JSON.parse(process.argv[2]);
 const pool = new Pool(origin, { connections: samples, headersTimeout: 0, bodyTimeout: 0 });
@@ -19,10 +20,4 @@ for (let id = 0; id < samples; id++) {
   if (id % 100 === 99) await sleep(100);
 }
 await sleep(6000);
-const before = process.cpuUsage();
-const start = performance.now();
-await sleep(windowSeconds * 1000);
-const { user, system } = process.cpuUsage(before);
-const share = (user + system) / 1e6 / ((performance.now() - start) / 1000);
-console.log(JSON.stringify({ share }));
-process.exit(0);
+await printShareOfCore(windowSeconds);

@@ -42,7 +42,7 @@ export interface ComputeLogprobsOptions extends CallOptions {
 export interface FromHandleOptions {
   /** Default: `TINKER_API_KEY`, the output of `TINKER_CREDENTIAL_CMD`, or the stored key. */
   readonly apiKey?: string;
-  /** How requests travel. Default: undici over real sockets. */
+  /** How requests travel. Default: real sockets. */
   readonly transport?: Transport;
   /** All waiting goes through it. Default RxJS's asyncScheduler. */
   readonly scheduler?: SchedulerLike;
