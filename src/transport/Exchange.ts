@@ -63,9 +63,17 @@ export class Exchange implements Due, Unsubscribable {
     return this.#request;
   }
 
-  /** What to send. Made when a connection takes the request: many may wait for one. */
+  /**
+   * What to send. Made when a connection takes the request: many may wait for one.
+   *
+   * @throws TransportFailure when it cannot be made: a text has a greatest length
+   */
   get content(): string | Uint8Array | undefined {
-    return (this.#content ??= this.#request.body);
+    try {
+      return (this.#content ??= this.#request.body);
+    } catch (error) {
+      throw new TransportFailure('request', `the body cannot be written: ${(error as Error).message}`, error);
+    }
   }
 
   /** How many bytes that is. */

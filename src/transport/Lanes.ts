@@ -15,7 +15,8 @@ export interface Carrier {
 /** The lanes of one transport that were opened so far. */
 export class Lanes {
   readonly #open = new Map<Lane, Carrier>();
-  readonly #retired = new Set<Promise<void>>();
+  /** Those that only finish what they carry, and when they have. */
+  readonly #closing = new Map<Carrier, Promise<void>>();
 
   /** The lane, which `make` opens when it is used for the first time. */
   of(lane: Lane, make: () => Carrier): Carrier {
@@ -33,17 +34,26 @@ export class Lanes {
     const carrier = this.#open.get(lane);
     if (carrier === undefined) return;
     this.#open.delete(lane);
-    const closing = carrier.close().finally(() => this.#retired.delete(closing));
-    this.#retired.add(closing);
+    this.#closing.set(
+      carrier,
+      carrier.close().finally(() => this.#closing.delete(carrier)),
+    );
   }
 
   retireAll(): void {
     for (const lane of [...this.#open.keys()]) this.retire(lane);
   }
 
-  async end(how: 'close' | 'destroy'): Promise<void> {
-    const open = [...this.#open.values()];
+  /** Waits for what is in flight in all lanes. */
+  async close(): Promise<void> {
+    this.retireAll();
+    await Promise.all(this.#closing.values());
+  }
+
+  /** Fails what is in flight in all lanes, also in those that are closing. */
+  async destroy(): Promise<void> {
+    const carriers = [...this.#open.values(), ...this.#closing.keys()];
     this.#open.clear();
-    await Promise.all([...open.map((carrier) => carrier[how]()), ...this.#retired]);
+    await Promise.all(carriers.map((carrier) => carrier.destroy()));
   }
 }

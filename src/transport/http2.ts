@@ -93,7 +93,7 @@ export class Http2Lane implements Carrier {
           session.destroy();
         }),
     );
-    return Promise.all(closed).then(() => undefined);
+    return Promise.all(closed).then(() => this.#closing?.());
   }
 
   /** Gives waiting requests to connections that have room, and opens more connections for the rest. */
@@ -196,11 +196,12 @@ export class Http2Lane implements Carrier {
   }
 
   #carry(connected: Connected, exchange: Exchange): void {
-    const { request, body, isLarge } = exchange;
+    const { request } = exchange;
     const { session } = connected;
     const { constants } = http2();
     const path = this.#options.baseUrl.prefix + request.path;
     let stream: ClientHttp2Stream;
+    let body: Uint8Array | undefined;
     // Assigned one by one: spreading an object with such keys takes many times as long.
     const headers: Record<string, string> = { ':method': request.method, ':path': path };
     for (const name in request.headers) {
@@ -209,6 +210,7 @@ export class Http2Lane implements Carrier {
       headers[name] = value;
     }
     try {
+      ({ body } = exchange);
       stream = session.request(headers, { endStream: body === undefined });
     } catch (error) {
       if (session.closed || session.destroyed) this.#retire(connected);
@@ -242,7 +244,7 @@ export class Http2Lane implements Carrier {
       if (!exchange.answered && exchange.isLate) this.#retire(connected);
       stream.close(constants.NGHTTP2_CANCEL);
     });
-    if (isLarge) writePieces(stream, exchange.pieces(), () => stream.end());
+    if (exchange.isLarge) writePieces(stream, exchange.pieces(), () => stream.end());
     else if (body !== undefined) stream.end(body);
   }
 

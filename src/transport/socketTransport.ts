@@ -103,7 +103,7 @@ export function socketTransport(options: SocketTransportOptions): SocketTranspor
       loaded.destroy();
     } else await protocol?.settled();
     await loaded.settled();
-    await lanes.end(how);
+    await lanes[how]();
     protocol?.stop();
     deadlines.stop();
   };

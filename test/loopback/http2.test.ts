@@ -232,6 +232,18 @@ describe('over TLS with HTTP/2', () => {
     await until(() => fake.sockets.size === 0);
   });
 
+  it('destroying does not wait for what closing waits for', async () => {
+    const polls = held();
+    await start({ x: polls.answer });
+    const failures = many(5).map((answer) => expect(answer).rejects.toMatchObject({ kind: 'connection' }));
+    await until(() => polls.count() === 5);
+    const closing = sockets.close();
+    await new Promise((resolve) => setImmediate(resolve));
+    await sockets.destroy();
+    await Promise.all([...failures, closing]);
+    await until(() => fake.sockets.size === 0);
+  });
+
   it('a request that cannot be sent as it is fails at once', async () => {
     await start({ x: reply({}) });
     expect((await failing({ headers: { 'x-a': 'en – dash' } })).kind).toBe('request');

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { firstValueFrom } from 'rxjs';
+import { firstValueFrom, type Observable } from 'rxjs';
 import { Client } from 'undici';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { resolveBaseUrl } from '../../src/transport/baseUrl.js';
@@ -63,6 +63,19 @@ const DEAF = `const server = require('node:net').createServer().listen(0, '127.0
   require('node:fs').writeSync(1, String(server.address().port));
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
 })`;
+const RESETTING = `const open = new Set();
+const server = require('node:net').createServer((socket) => {
+  open.add(socket.on('error', () => undefined).on('close', () => open.delete(socket)));
+  const answer = () => socket.write('HTTP/1.1 200 OK\\r\\ncontent-length: 2\\r\\n\\r\\nhi');
+  socket.on('data', (request) => {
+    if (request.includes('/wait')) return setTimeout(answer, 30);
+    if (!request.includes('/reset-others')) return answer();
+    setTimeout(() => {
+      for (const other of open) if (other !== socket) other.resetAndDestroy();
+      setTimeout(answer, 5);
+    }, 50);
+  });
+}).listen(0, '127.0.0.1', () => process.stdout.write(String(server.address().port)));`;
 const HI = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi';
 const closed = async (socket: Socket): Promise<void> => {
   if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
@@ -81,6 +94,14 @@ describe('a request', () => {
       `DELETE /base/a HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\ncontent-length: 0\r\n\r\n`,
     ]);
     expect(sockets).toHaveLength(1);
+  });
+
+  it('may name its host, and ask for its connection to be closed', async () => {
+    reply = says(HI);
+    await ask({ headers: { host: 'a.test', connection: 'close' } });
+    expect(requests).toStrictEqual([
+      'POST /base/a HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\ncontent-length: 0\r\n\r\n',
+    ]);
   });
 
   it.each([
@@ -104,6 +125,7 @@ describe('a request', () => {
     ['a name with a space', { headers: { 'x y': 'a' } }],
     ['a length of its own', { headers: { 'content-length': '3' } }],
     ['an encoding of its own', { headers: { 'transfer-encoding': 'chunked' } }],
+    ['a connection of another protocol', { headers: { connection: 'upgrade' } }],
     ['a path of two lines', { path: '/a\r\nx: y' }],
     ['a path with a space', { path: '/a HTTP/1.1' }],
   ])('with %s is not sent', async (_, request) => {
@@ -268,4 +290,103 @@ it('an answer of many megabytes arrives whole', async () => {
   };
   const answer = await ask({ lane: 'polls' });
   expect(Buffer.from(answer.body).equals(body)).toBe(true);
+});
+
+describe('requests that share a connection', () => {
+  beforeEach(async () => {
+    await transport.destroy();
+    transport = open({ connections: { rest: 1 }, mostBytes: { rest: 4 } });
+  });
+  const send = (path: string, headers: Record<string, string> = {}): Observable<TransportResponse> =>
+    transport.transport({ method: 'POST', path, lane: 'rest', headers, timeoutMs: 1000 });
+  const later = (text: string): Reply => {
+    const say = says(text);
+    return (socket, request) => setTimeout(say, 20, socket, request);
+  };
+
+  it('were cut off by the end of the one before: its cancelling closes nothing once it is answered', async () => {
+    reply = later(HI);
+    const first = send('/first').subscribe();
+    send('/second', { x: 'not\nsent' }).subscribe({ error: () => first.unsubscribe() });
+    expect((await firstValueFrom(send('/third'))).status).toBe(200);
+  });
+
+  it('were cut off by the end of the one before: nor where it is cancelled by what was told of room', async () => {
+    reply = later(HI);
+    const first = send('/first').subscribe();
+    const second = new Promise<TransportResponse>((resolve, reject) => {
+      const onRoom = (): void => {
+        send('/second').subscribe({ next: resolve, error: reject });
+        first.unsubscribe();
+      };
+      expect(transport.transport.hasRoom!('rest', onRoom)).toBe(false);
+    });
+    expect((await second).status).toBe(200);
+  });
+
+  it('failed for the answer of the one before, which was given up and then malformed', async () => {
+    reply = later('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n8\r\n12345678\r\nzzz\r\n');
+    const first = firstValueFrom(send('/first'));
+    const second = firstValueFrom(send('/second'));
+    await expect(first).rejects.toMatchObject({ kind: 'answer' });
+    reply = says(HI);
+    expect((await second).status).toBe(200);
+  });
+
+  it('lost it to one whose text cannot be written', async () => {
+    reply = says(HI);
+    const unwritable = (): Promise<TransportResponse> =>
+      firstValueFrom(
+        transport.transport({
+          method: 'POST',
+          path: '/x',
+          lane: 'rest',
+          headers: {},
+          timeoutMs: 1000,
+          get body(): string {
+            throw new RangeError('Invalid string length');
+          },
+        }),
+      );
+    const failure = { kind: 'request', message: 'the body cannot be written: Invalid string length' };
+    await expect(unwritable()).rejects.toMatchObject(failure);
+    expect((await firstValueFrom(send('/a'))).status).toBe(200);
+    await expect(unwritable()).rejects.toMatchObject(failure);
+    const before = firstValueFrom(send('/b'));
+    const waiting = unwritable();
+    const after = firstValueFrom(send('/c'));
+    await expect(waiting).rejects.toMatchObject(failure);
+    expect([(await before).status, (await after).status]).toStrictEqual([200, 200]);
+  });
+
+  it('overflowed the stack where thousands that wait cannot be sent', async () => {
+    reply = later(HI);
+    const first = firstValueFrom(send('/first'));
+    const unsendable = Array.from({ length: 20_000 }, () =>
+      firstValueFrom(send('/x', { x: 'not\nsent' })).catch((error: TransportFailure) => error.kind),
+    );
+    const last = firstValueFrom(send('/last'));
+    expect((await first).status).toBe(200);
+    expect(new Set(await Promise.all(unsendable))).toStrictEqual(new Set(['request']));
+    expect((await last).status).toBe(200);
+  });
+});
+
+it('a request was written to a connection that had just been reset', async () => {
+  // In a process of its own, so that a reset and an answer arrive in one turn of this one.
+  const resetting = spawn(process.execPath, ['-e', RESETTING], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const port = Number(await new Promise((resolve) => resetting.stdout.once('data', resolve)));
+  await transport.destroy();
+  origin = `http://127.0.0.1:${port}`;
+  transport = open({ connections: { rest: 2 } });
+  await Promise.all([ask({ path: '/wait' }), ask({ path: '/wait' })]);
+  const next = new Promise<readonly TransportResponse[]>((resolve, reject) => {
+    const request = { method: 'POST', path: '/reset-others', lane: 'rest', headers: {}, timeoutMs: 5000 } as const;
+    transport.transport(request).subscribe({ next: () => resolve(Promise.all([ask(), ask()])), error: reject });
+  });
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  // Both arrive while this process does something else.
+  for (const until = performance.now() + 150; performance.now() < until;);
+  expect((await next).map(({ status }) => status)).toStrictEqual([200, 200]);
+  resetting.kill('SIGKILL');
 });

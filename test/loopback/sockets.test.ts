@@ -176,6 +176,7 @@ describe('what cannot be sent as it is', () => {
     expect(make({ 'X Note': 'a' })).toThrow('defaultHeaders: "X Note" is not the name of a header');
     expect(make({ 'X-Note': 'two\nlines' })).toThrow('X-Note must be a text');
     expect(make({ 'X-Note': 5 as never })).toThrow('X-Note must be a text');
+    expect(make({ Expect: '100-continue' })).toThrow('defaultHeaders: Expect cannot be set; the connection writes it');
   });
 
   it('was tried again for five minutes: a credential of two lines is refused', async () => {

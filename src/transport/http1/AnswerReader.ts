@@ -1,10 +1,10 @@
 import { TransportFailure } from '../Transport.js';
 
-/** The longest head of an answer, and the longest line or trailer of a chunked one. */
-const LONGEST_HEAD = 16 * 1024;
+/** Of the head of an answer, and of a line or trailer of a chunked one. */
+const LONGEST_TEXT = 16 * 1024;
 const PROTOCOL = 'HTTP/1.';
 const LINE_END = '\r\n';
-const END_OF_HEAD = Buffer.from('\r\n\r\n');
+const END_OF_HEAD = '\r\n\r\n';
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const NO_HEADER_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
@@ -35,6 +35,8 @@ export class AnswerReader {
   /** How long it can, while it is idle. */
   keepAliveMs = USUAL_KEEP_ALIVE_MS;
   #next: Next = 'head';
+  /** Where the next byte to read is, of those that have arrived. */
+  #at = 0;
   /** What has come so far of a head or line. */
   #text = '';
   /** Bytes of the body, or of a chunk, that are still to come. */
@@ -56,22 +58,22 @@ export class AnswerReader {
    * @throws TransportFailure when this is no answer of HTTP/1.1
    */
   read(bytes: Buffer, to: AnswerSink): number | undefined {
-    let at = 0;
+    this.#at = 0;
     while (this.#next !== 'nothing') {
-      if (at === bytes.length) return undefined;
+      if (this.#at === bytes.length) return undefined;
       switch (this.#next) {
         case 'head':
-          at = this.#readHead(bytes, at, to);
+          this.#readHead(bytes, to);
           break;
         case 'body':
         case 'chunk':
-          at = this.#readData(bytes, at, to);
+          this.#readData(bytes, to);
           break;
         default:
-          at = this.#readLine(bytes, at);
+          this.#readLine(bytes);
       }
     }
-    return at;
+    return this.#at;
   }
 
   /** The server has closed the connection. Returns whether that completes the answer. */
@@ -79,38 +81,22 @@ export class AnswerReader {
     return this.#next === 'body' && this.#left === Infinity;
   }
 
-  #readHead(bytes: Buffer, at: number, to: AnswerSink): number {
-    const before = this.#text.length;
-    // Usually it has come whole, and only the head becomes text.
-    const found = before === 0 ? bytes.indexOf(END_OF_HEAD, at) : -1;
-    const text = this.#text + bytes.toString('latin1', at, found < 0 ? at + LONGEST_HEAD : found);
-    const end = found < 0 ? text.indexOf('\r\n\r\n', Math.max(0, before - 3)) : text.length;
-    if (end > LONGEST_HEAD || (end < 0 && text.length >= LONGEST_HEAD))
-      throw new TransportFailure('answer', `the answer's headers are longer than ${LONGEST_HEAD / 1024} KiB`);
-    if (end < 0) {
-      // Something else may never send the end of a head.
-      if (!text.startsWith(PROTOCOL.slice(0, text.length))) malformed('its first line');
-      this.#text = text;
-      return bytes.length;
-    }
-    this.#text = '';
-    this.#startAnswer(text.slice(0, end), to);
-    return at + end + 4 - before;
-  }
-
-  #startAnswer(head: string, to: AnswerSink): void {
-    // A server writes many answers with the same head: all of the same length within a second.
-    const { status, headers, keepsOpen, keepAliveMs } = head === lastHead ? lastRead : readHead(head);
+  #readHead(bytes: Buffer, to: AnswerSink): void {
+    const text = this.#textUpTo(END_OF_HEAD, bytes);
+    // Something else may never send the end of a head.
+    if (text === undefined && !this.#text.startsWith(PROTOCOL.slice(0, this.#text.length))) malformed('its first line');
+    if (text === undefined) return;
+    const head = headOf(text);
     // What the server says before its answer is of no interest.
-    if (status < 200) return;
-    this.keepsOpen = keepsOpen;
-    this.keepAliveMs = keepAliveMs;
-    this.#measure(status, headers);
-    to.responseStart(status, headers);
+    if (head.status < 200) return;
+    this.keepsOpen = head.keepsOpen;
+    this.keepAliveMs = head.keepAliveMs;
+    this.#measure(head);
+    to.responseStart(head.status, head.headers);
   }
 
   /** Finds out where the body ends. */
-  #measure(status: number, headers: Readonly<Record<string, string>>): void {
+  #measure({ status, headers }: Head): void {
     const length = headers['content-length'];
     const encoding = headers['transfer-encoding'];
     if (length !== undefined && !CONTENT_LENGTH.test(length)) malformed('its content-length');
@@ -130,30 +116,18 @@ export class AnswerReader {
     }
   }
 
-  #readData(bytes: Buffer, at: number, to: AnswerSink): number {
-    const end = Math.min(bytes.length, at + this.#left);
-    this.#left -= end - at;
+  #readData(bytes: Buffer, to: AnswerSink): void {
+    const chunk = bytes.subarray(this.#at, this.#at + this.#left);
+    this.#at += chunk.length;
+    this.#left -= chunk.length;
     if (this.#left === 0) this.#next = this.#next === 'body' ? 'nothing' : 'chunk-end';
-    to.responseData(Buffer.from(bytes.subarray(at, end)));
-    return end;
+    to.responseData(Buffer.from(chunk));
   }
 
-  /** Reads a line of what surrounds the chunks, as far as it has come. */
-  #readLine(bytes: Buffer, at: number): number {
-    const before = this.#text.length;
-    const found = before === 0 ? bytes.indexOf(LINE_END, at, 'latin1') : -1;
-    const text = this.#text + bytes.toString('latin1', at, found < 0 ? at + LONGEST_HEAD : found);
-    const end = found < 0 ? text.indexOf(LINE_END, Math.max(0, before - 1)) : text.length;
-    this.#trailerLength += this.#next === 'trailer' ? (end < 0 ? text.length : end + 2) - before : 0;
-    if (this.#trailerLength > LONGEST_HEAD || (end < 0 ? text.length : end) >= LONGEST_HEAD)
-      malformed('a line between its chunks is too long');
-    this.#text = end < 0 ? text : '';
-    if (end < 0) return bytes.length;
-    this.#take(text.slice(0, end));
-    return at + end + 2 - before;
-  }
-
-  #take(line: string): void {
+  /** Reads a line of what surrounds the chunks. */
+  #readLine(bytes: Buffer): void {
+    const line = this.#textUpTo(LINE_END, bytes);
+    if (line === undefined) return;
     switch (this.#next) {
       case 'chunk-size': {
         const [, size] = CHUNK_SIZE.exec(line) ?? malformed('the size of a chunk');
@@ -167,8 +141,28 @@ export class AnswerReader {
         break;
       default:
         // A trailer says nothing that is of interest here; an empty line ends it.
+        this.#trailerLength += line.length + LINE_END.length;
+        if (this.#trailerLength > LONGEST_TEXT) throw tooLong();
         if (line === '') this.#next = 'nothing';
     }
+  }
+
+  /** The text up to the mark, and the mark is passed; undefined, and what has come is kept, where it has not come yet. */
+  #textUpTo(mark: string, bytes: Buffer): string | undefined {
+    const before = this.#text.length;
+    // Usually all of it has come, and nothing else becomes text.
+    const found = before === 0 ? bytes.indexOf(mark, this.#at, 'latin1') : -1;
+    const text = this.#text + bytes.toString('latin1', this.#at, found < 0 ? this.#at + LONGEST_TEXT : found);
+    const end = found < 0 ? text.indexOf(mark, Math.max(0, before - mark.length + 1)) : text.length;
+    if ((end < 0 ? text.length : end) >= LONGEST_TEXT) throw tooLong();
+    if (end < 0) {
+      this.#text = text;
+      this.#at = bytes.length;
+      return undefined;
+    }
+    this.#text = '';
+    this.#at += end + mark.length - before;
+    return text.slice(0, end);
   }
 }
 
@@ -180,21 +174,24 @@ interface Head {
   readonly keepAliveMs: number;
 }
 
-let lastHead = '';
-let lastRead: Head;
+/** A server writes many answers with the same head: all of one length within a second. */
+let last: { readonly text: string; readonly head: Head } | undefined;
 
-function readHead(head: string): Head {
-  const end = head.indexOf(LINE_END);
-  const [, minor, code] = STATUS_LINE.exec(end < 0 ? head : head.slice(0, end)) ?? malformed('its first line');
+function headOf(text: string): Head {
+  if (last?.text !== text) last = { text, head: readHead(text) };
+  return last.head;
+}
+
+function readHead(text: string): Head {
+  const end = text.indexOf(LINE_END);
+  const [, minor, code] = STATUS_LINE.exec(end < 0 ? text : text.slice(0, end)) ?? malformed('its first line');
   const status = Number(code);
   if (status === 101) malformed('it changes the protocol');
-  const headers = end < 0 ? {} : headersOf(head, end + 2);
+  const headers = end < 0 ? {} : headersOf(text, end + LINE_END.length);
   const connection = headers['connection'] ?? '';
   const staysOpen = minor === '1' ? !/\bclose\b/i.test(connection) : /^keep-alive$/i.test(connection);
   const keepAliveMs = keepAliveOf(headers['keep-alive'] ?? '');
-  const keepsOpen = staysOpen && keepAliveMs > 0;
-  lastHead = head;
-  return (lastRead = { status, headers: Object.freeze(headers), keepsOpen, keepAliveMs });
+  return { status, headers: Object.freeze(headers), keepsOpen: staysOpen && keepAliveMs > 0, keepAliveMs };
 }
 
 function keepAliveOf(hint: string): number {
@@ -207,6 +204,9 @@ function malformed(what: string): never {
   throw new TransportFailure('connection', `the server's answer is not valid HTTP: ${what}`);
 }
 
+const tooLong = (): TransportFailure =>
+  new TransportFailure('answer', `the answer's headers are longer than ${LONGEST_TEXT / 1024} KiB`);
+
 /** The headers in lines from `at` on. Names in lower case; several values of one name are joined by commas. */
 function headersOf(head: string, at: number): Record<string, string> {
   const headers: Record<string, string> = {};
@@ -215,11 +215,20 @@ function headersOf(head: string, at: number): Record<string, string> {
     const end = found < 0 ? head.length : found;
     const colon = head.indexOf(':', start);
     const written = head.slice(start, colon);
-    const value = head.slice(colon + 1, end);
+    const value = withoutSpaces(head, colon + 1, end);
     if (colon < 0 || colon > end || !HEADER_NAME.test(written) || NO_HEADER_VALUE.test(value)) malformed('a header');
     const name = written.toLowerCase();
-    headers[name] = Object.hasOwn(headers, name) ? `${headers[name]}, ${value.trim()}` : value.trim();
-    start = end + 2;
+    headers[name] = Object.hasOwn(headers, name) ? `${headers[name]}, ${value}` : value;
+    start = end + LINE_END.length;
   }
   return headers;
+}
+
+/** The part without spaces and tabs around it. `trim` would remove more than those. */
+function withoutSpaces(text: string, from: number, to: number): string {
+  const isSpace = (at: number): boolean => text[at] === ' ' || text[at] === '\t';
+  let [start, end] = [from, to];
+  while (start < end && isSpace(start)) start++;
+  while (start < end && isSpace(end - 1)) end--;
+  return text.slice(start, end);
 }

@@ -31,7 +31,9 @@ export class PlainConnection implements Http1Connection, Due {
   /** When it has been idle for too long. */
   dueMs = Infinity;
   readonly #options: PlainConnectionOptions;
+  /** What the `host` header says. */
   readonly #host: string;
+  readonly #address: { readonly host: string; readonly port: number };
   readonly #reader = new AnswerReader();
   #socket: Socket | undefined;
   #exchange: Exchange | undefined;
@@ -45,7 +47,9 @@ export class PlainConnection implements Http1Connection, Due {
 
   constructor(options: PlainConnectionOptions) {
     this.#options = options;
-    this.#host = options.baseUrl.origin.slice('http://'.length);
+    const { host, hostname, port } = new URL(options.baseUrl.origin);
+    this.#host = host;
+    this.#address = { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 80 : Number(port) };
   }
 
   carry(exchange: Exchange, onDone: () => void): void {
@@ -81,11 +85,9 @@ export class PlainConnection implements Http1Connection, Due {
   }
 
   #connect(): void {
-    const { baseUrl, connectTimeoutMs } = this.#options;
-    const { hostname, port } = new URL(baseUrl.origin);
+    const { connectTimeoutMs } = this.#options;
     const socket = connect({
-      host: hostname.replace(/^\[|\]$/g, ''),
-      port: port === '' ? 80 : Number(port),
+      ...this.#address,
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
@@ -130,15 +132,24 @@ export class PlainConnection implements Http1Connection, Due {
       this.#done();
       return this.#restWhenIdle();
     }
-    const { request, content, contentLength } = exchange;
+    const { method } = exchange.request;
+    let [content, contentLength]: [Exchange['content'], number] = [undefined, 0];
+    try {
+      ({ content, contentLength } = exchange);
+    } catch (error) {
+      this.#done()?.fail(error);
+      return this.#restWhenIdle();
+    }
     this.#reader.restart();
-    exchange.begin(this.#abort);
-    const head = this.#head + endOfHead(request.method, contentLength);
+    exchange.begin(() => this.#abort(exchange));
+    const head = this.#head + endOfHead(method, contentLength);
     this.#head = '';
     if (exchange.isLarge) {
       this.#isSending = true;
       socket.write(head, 'latin1');
-      writePieces(socket, exchange.pieces(), () => (this.#isSending = false));
+      writePieces(socket, exchange.pieces(), () => {
+        if (socket === this.#socket) this.#isSending = false;
+      });
     } else if (typeof content === 'string' && content.length === contentLength) {
       // Text of one byte per character: one write, and no bytes to allocate.
       socket.write(head + content, 'latin1');
@@ -150,11 +161,12 @@ export class PlainConnection implements Http1Connection, Due {
     }
   }
 
-  readonly #abort = (): void => {
-    if (this.#exchange === undefined) return;
+  #abort(exchange: Exchange): void {
+    // When it is cancelled by what follows from its own end, the connection carries another already.
+    if (this.#exchange !== exchange) return;
     this.#drop();
     this.#done();
-  };
+  }
 
   #read(length: number): void {
     const exchange = this.#exchange;
@@ -164,9 +176,10 @@ export class PlainConnection implements Http1Connection, Due {
     try {
       end = this.#reader.read(READ_BUFFER.subarray(0, length), exchange);
     } catch (error) {
-      return this.#fail(error);
+      if (this.#exchange === exchange) this.#fail(error);
+      return;
     }
-    // An answer that is too large is given up while it is read.
+    // An answer that is too large is given up while it is read, and the connection may carry another exchange by now.
     if (end !== undefined && this.#exchange === exchange) this.#answered(end === length);
   }
 
@@ -204,8 +217,8 @@ export class PlainConnection implements Http1Connection, Due {
   #wake(): void {
     this.#isResting = false;
     this.#options.deadlines.forget(this);
-    // The timer may be late.
-    if (this.dueMs <= performance.now()) this.#drop();
+    // The timer may be late, and so may the news that a socket was reset.
+    if (this.dueMs <= performance.now() || this.#socket?.destroyed === true) this.#drop();
     else this.#socket?.ref();
   }
 

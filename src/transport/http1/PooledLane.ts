@@ -27,6 +27,7 @@ export class PooledLane implements Carrier {
   #allowed: number;
   /** Requests that ended since the last look. */
   #done = 0;
+  #isServing = false;
   #look: NodeJS.Timeout | undefined;
   #onEmpty: (() => void) | undefined;
 
@@ -39,7 +40,7 @@ export class PooledLane implements Carrier {
   }
 
   send(exchange: Exchange): void {
-    const connection = this.#take();
+    const connection = this.#waiting.length === 0 ? this.#take() : undefined;
     if (connection !== undefined) return this.#carry(connection, exchange);
     this.#waiting.push(exchange);
     this.#lookLater();
@@ -63,6 +64,7 @@ export class PooledLane implements Carrier {
     this.#tellOutside();
     while (this.#waiting.length > 0)
       this.#waiting.shift().fail(new TransportFailure('connection', 'the client is destroyed'));
+    this.#onEmpty?.();
     await Promise.all(this.#connections.map((connection) => connection.destroy()));
   }
 
@@ -107,10 +109,21 @@ export class PooledLane implements Carrier {
 
   #release(connection: Http1Connection): void {
     this.#done++;
-    const exchange = this.#shift();
-    if (exchange !== undefined) return this.#carry(connection, exchange);
     this.#free.push(connection);
-    this.#tellOutside();
+    // One that cannot be sent is done at once: whoever gave it the connection goes on with the next.
+    if (!this.#isServing) this.#serve();
+  }
+
+  /** Gives free connections to what waits. */
+  #serve(): void {
+    this.#isServing = true;
+    while (this.#free.length > 0) {
+      const exchange = this.#shift();
+      if (exchange === undefined) break;
+      this.#carry(this.#free.pop()!, exchange);
+    }
+    this.#isServing = false;
+    if (this.#free.length > 0) this.#tellOutside();
   }
 
   /** The oldest that waits and was not cancelled meanwhile. */

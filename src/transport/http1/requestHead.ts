@@ -3,16 +3,12 @@ import { TransportFailure, type TransportRequest } from '../Transport.js';
 const NO_PATH = /[^\x21-\xff]/;
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 const NO_HEADER_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
-/** They say where a message ends or who may read it, which is up to the connection. */
-const RESERVED = new Set([
-  'connection',
-  'content-length',
-  'transfer-encoding',
-  'keep-alive',
-  'upgrade',
-  'expect',
-  'te',
-]);
+/** They say how a message is carried, which is up to the connection. */
+const RESERVED = new Set(['content-length', 'transfer-encoding', 'keep-alive', 'upgrade', 'expect']);
+const CONNECTION = /^(?:close|keep-alive)$/i;
+
+/** Whether a header, by its name in lower case, is written by the connection and by nobody else. */
+export const isReserved = (name: string): boolean => RESERVED.has(name);
 
 /**
  * The head of a request for a server at `host`, up to its length: text of one byte per character, without the last line and the empty
@@ -24,10 +20,11 @@ export function requestHead({ method, headers }: TransportRequest, path: string,
   if (NO_PATH.test(path)) throw new TransportFailure('request', 'invalid request path');
   let head = `${method} ${path} HTTP/1.1\r\n`;
   if (headers['host'] === undefined) head += `host: ${host}\r\n`;
-  head += 'connection: keep-alive\r\n';
+  if (headers['connection'] === undefined) head += 'connection: keep-alive\r\n';
   for (const name in headers) {
     const value = headers[name]!;
-    if (!HEADER_NAME.test(name) || RESERVED.has(name) || NO_HEADER_VALUE.test(value))
+    const isRefused = name === 'connection' ? !CONNECTION.test(value) : isReserved(name);
+    if (isRefused || !HEADER_NAME.test(name) || NO_HEADER_VALUE.test(value))
       throw new TransportFailure('request', `invalid ${JSON.stringify(name)} header`);
     head += `${name}: ${value}\r\n`;
   }

@@ -36,8 +36,8 @@ export class UndiciConnection implements Http1Connection {
     dispatch(this.client, this.baseUrl, exchange, onDone);
   }
 
-  close(): Promise<void> {
-    return this.client.close();
+  async close(): Promise<void> {
+    if (!this.client.destroyed) await this.client.close();
   }
 
   destroy(): Promise<void> {
@@ -52,20 +52,20 @@ function dispatch(
   exchange: Exchange,
   onDone?: () => void,
 ): void {
-  const { request, body } = exchange;
-  const options: Dispatcher.DispatchOptions = {
-    origin,
-    path: prefix + request.path,
-    method: request.method,
-    headers: request.headers,
-    body: body ?? null,
-  };
-  if (exchange.isLarge) {
-    // In pieces, to see it move; undici takes the next one when the last has left.
-    options.headers = { ...request.headers, 'content-length': String(body!.length) };
-    options.body = exchange.pieces() as never;
-  }
   try {
+    const { request, body } = exchange;
+    const options: Dispatcher.DispatchOptions = {
+      origin,
+      path: prefix + request.path,
+      method: request.method,
+      headers: request.headers,
+      body: body ?? null,
+    };
+    if (exchange.isLarge) {
+      // In pieces, to see it move; undici takes the next one when the last has left.
+      options.headers = { ...request.headers, 'content-length': String(body!.length) };
+      options.body = exchange.pieces() as never;
+    }
     dispatcher.dispatch(options, new Handler(exchange, onDone));
   } catch (error) {
     exchange.fail(error);
@@ -103,7 +103,10 @@ class Handler implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    this.onDone?.();
-    this.exchange.fail(error);
+    // Later: a connection that could not be opened must not be given another request while undici fails those it has.
+    process.nextTick(() => {
+      this.onDone?.();
+      this.exchange.fail(error);
+    });
   }
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { firstValueFrom, type Subscription } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { resolveBaseUrl } from '../../../src/transport/baseUrl.js';
-import type { Lane, TransportRequest } from '../../../src/transport/Transport.js';
+import type { Lane, TransportFailure, TransportRequest } from '../../../src/transport/Transport.js';
 import { certificate, identity } from '../../loopback/support/fakeService.js';
 import { socketTransport, type SocketTransport } from '../../../src/transport/socketTransport.js';
 
@@ -112,6 +112,44 @@ describe.each(['http', 'https'] as const)('a lane over %s', (scheme) => {
     await lane.destroy();
     await Promise.all(failures);
     expect(arrived).not.toContain('/c');
+  });
+});
+
+describe.each(['http', 'https'] as const)('the end of a lane over %s', (scheme) => {
+  beforeEach(() => start(scheme));
+
+  it('waited for the server where closing came before destroying', async () => {
+    const failures = ['/a', '/b', '/c'].map((path) => expect(firstValueFrom(ask(path))).rejects.toThrow(/destroyed/));
+    await until(() => arrived.length === 2);
+    const closing = lane.close();
+    await new Promise((resolve) => setImmediate(resolve));
+    await lane.destroy();
+    await Promise.all([...failures, closing]);
+    expect(arrived).not.toContain('/c');
+  });
+
+  it('waited for the server where the lane had been given up for another', async () => {
+    const failure = expect(firstValueFrom(ask('/a'))).rejects.toThrow(/destroyed/);
+    await until(() => arrived.length === 1);
+    const refused = firstValueFrom(ask('/proxy'));
+    await until(() => arrived.length === 2);
+    held.get('/proxy')!.writeHead(400, { 'content-length': '0' }).end();
+    await refused;
+    await lane.destroy();
+    await failure;
+  });
+
+  it('of a server that is gone threw where nobody could catch it: each request fails', async () => {
+    const first = firstValueFrom(ask('/a'));
+    await until(() => arrived.length === 1);
+    answer('/a');
+    await first;
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    const kinds = ['/b', '/c', '/d'].map((path) =>
+      firstValueFrom(ask(path)).catch((error: TransportFailure) => error.kind),
+    );
+    expect(await Promise.all(kinds)).toStrictEqual(['connection', 'connection', 'connection']);
   });
 });
 
