@@ -18,7 +18,7 @@ export class ModelInput {
       if (chunk?.type === 'encoded_text') {
         if (!(chunk.tokens instanceof Int32Array))
           throw new ValidationError(`chunk ${index}: tokens must be an Int32Array`);
-        checkTokens(chunk.tokens, `chunk ${index}: `);
+        checkTokens(chunk.tokens, chunks.length === 1 ? '' : `chunk ${index}: `);
       } else checkChunk(chunk, `chunk ${index}`);
     });
   }
@@ -108,10 +108,12 @@ function checkTokens(tokens: ArrayLike<number>, where = ''): void {
   throw new ValidationError(`${where}token ${bad} is ${String(tokens[bad])}: ${why}`);
 }
 
+/** A chunk of tokens; an Int32Array is checked by the ModelInput that is made of it. */
 function textChunk(tokens: ArrayLike<number>): EncodedTextChunk {
+  if (tokens instanceof Int32Array) return { type: 'encoded_text', tokens };
   // Before they become 32-bit integers, which would hide what is wrong with them.
   checkTokens(tokens);
-  return { type: 'encoded_text', tokens: tokens instanceof Int32Array ? tokens : new Int32Array(tokens) };
+  return { type: 'encoded_text', tokens: new Int32Array(tokens) };
 }
 
 const RawModelInput = request('ModelInput', { chunks: t.array(ModelInputChunk) });
