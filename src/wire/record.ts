@@ -54,6 +54,32 @@ interface Spec {
   readonly leaf: boolean;
 }
 
+interface Layout {
+  readonly specs: readonly Spec[];
+  readonly wireKeys: ReadonlySet<string>;
+  readonly keys: ReadonlySet<string>;
+}
+
+function layoutOf(fields: Fields): Layout {
+  const specs = Object.entries(fields).map(([wireKey, field]): Spec => {
+    const wrapped = 'kind' in field;
+    const codec = wrapped ? field.codec : field;
+    return {
+      wireKey,
+      key: camel(wireKey),
+      codec,
+      leaf: !isCompound(codec),
+      required: !wrapped,
+      fallback: wrapped && field.kind === 'defaulted' ? (field.value as unknown) : undefined,
+    };
+  });
+  return {
+    specs,
+    wireKeys: new Set(specs.map(({ wireKey }) => wireKey)),
+    keys: new Set(specs.map(({ key }) => key)),
+  };
+}
+
 export const optional = <C extends t.Mixed>(codec: C): Optional<C> => ({ kind: 'optional', codec });
 export const withDefault = <C extends t.Mixed>(codec: C, value: t.TypeOf<C>): Defaulted<C> => ({
   kind: 'defaulted',
@@ -70,9 +96,8 @@ const camel = (wireKey: string): string => wireKey.replace(/_([a-z0-9])/g, (_, l
  * may be absent) and gives its wire form or every mistake in it, each with its path.
  */
 export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> implements Preparable<Input<F>> {
-  readonly specs: readonly Spec[];
-  readonly #wireKeys: ReadonlySet<string>;
-  readonly #keys: ReadonlySet<string>;
+  readonly #fields: F;
+  #layout: Layout | undefined;
 
   constructor(
     name: string,
@@ -85,20 +110,15 @@ export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> imple
       (u, context) => this.#validate(u, context),
       (a) => this.#encode(a),
     );
-    this.specs = Object.entries(fields).map(([wireKey, field]) => {
-      const wrapped = 'kind' in field;
-      const codec = wrapped ? field.codec : field;
-      return {
-        wireKey,
-        key: camel(wireKey),
-        codec,
-        leaf: !isCompound(codec),
-        required: !wrapped,
-        fallback: wrapped && field.kind === 'defaulted' ? (field.value as unknown) : undefined,
-      };
-    });
-    this.#wireKeys = new Set(this.specs.map((spec) => spec.wireKey));
-    this.#keys = new Set(this.specs.map((spec) => spec.key));
+    this.#fields = fields;
+  }
+
+  /** Made when it is needed: there are a hundred records, and a program uses a few. */
+  get #keys(): Layout {
+    return (this.#layout ??= layoutOf(this.#fields));
+  }
+  get specs(): readonly Spec[] {
+    return this.#keys.specs;
   }
 
   prepare(input: Input<F>, context: t.Context = [{ key: this.name, type: this }]): Either<t.Errors, Json> {
@@ -106,7 +126,7 @@ export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> imple
     if (!isObject(given)) return t.failure(given, context);
     const errors: t.Errors = [];
     for (const key of Object.keys(given)) {
-      if (!this.#keys.has(key)) errors.push(unknownKey(key, context));
+      if (!this.#keys.keys.has(key)) errors.push(unknownKey(key, context));
     }
     const output: Json = {};
     for (const { key, wireKey, codec, required, fallback, leaf } of this.specs) {
@@ -129,7 +149,7 @@ export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> imple
 
   /** Whether a value that a caller wrote has no key that this record does not know. */
   hasOnlyKnownKeys(input: object): boolean {
-    return Object.keys(input).every((key) => this.#keys.has(key));
+    return Object.keys(input).every((key) => this.#keys.keys.has(key));
   }
 
   #isDecoded(u: unknown): boolean {
@@ -146,7 +166,7 @@ export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> imple
     const errors: t.Errors = [];
     if (this.unknownKeys === 'refuse') {
       for (const key of Object.keys(u)) {
-        if (!this.#wireKeys.has(key)) errors.push(unknownKey(key, context));
+        if (!this.#keys.wireKeys.has(key)) errors.push(unknownKey(key, context));
       }
     }
     const decoded: Json = {};
