@@ -97,7 +97,7 @@ const camel = (wireKey: string): string => wireKey.replace(/_([a-z0-9])/g, (_, l
  */
 export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> implements Preparable<Input<F>> {
   readonly #fields: F;
-  #layout: Layout | undefined;
+  #made: Layout | undefined;
 
   constructor(
     name: string,
@@ -114,11 +114,11 @@ export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> imple
   }
 
   /** Made when it is needed: there are a hundred records, and a program uses a few. */
-  get #keys(): Layout {
-    return (this.#layout ??= layoutOf(this.#fields));
+  get #layout(): Layout {
+    return (this.#made ??= layoutOf(this.#fields));
   }
   get specs(): readonly Spec[] {
-    return this.#keys.specs;
+    return this.#layout.specs;
   }
 
   prepare(input: Input<F>, context: t.Context = [{ key: this.name, type: this }]): Either<t.Errors, Json> {
@@ -126,7 +126,7 @@ export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> imple
     if (!isObject(given)) return t.failure(given, context);
     const errors: t.Errors = [];
     for (const key of Object.keys(given)) {
-      if (!this.#keys.keys.has(key)) errors.push(unknownKey(key, context));
+      if (!this.#layout.keys.has(key)) errors.push(unknownKey(key, context));
     }
     const output: Json = {};
     for (const { key, wireKey, codec, required, fallback, leaf } of this.specs) {
@@ -149,7 +149,7 @@ export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> imple
 
   /** Whether a value that a caller wrote has no key that this record does not know. */
   hasOnlyKnownKeys(input: object): boolean {
-    return Object.keys(input).every((key) => this.#keys.keys.has(key));
+    return Object.keys(input).every((key) => this.#layout.keys.has(key));
   }
 
   #isDecoded(u: unknown): boolean {
@@ -166,7 +166,7 @@ export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> imple
     const errors: t.Errors = [];
     if (this.unknownKeys === 'refuse') {
       for (const key of Object.keys(u)) {
-        if (!this.#keys.wireKeys.has(key)) errors.push(unknownKey(key, context));
+        if (!this.#layout.wireKeys.has(key)) errors.push(unknownKey(key, context));
       }
     }
     const decoded: Json = {};

@@ -117,12 +117,15 @@ export class PooledLane implements Carrier {
   /** Gives free connections to what waits. */
   #serve(): void {
     this.#isServing = true;
-    while (this.#free.length > 0) {
-      const exchange = this.#shift();
-      if (exchange === undefined) break;
-      this.#carry(this.#free.pop()!, exchange);
+    try {
+      while (this.#free.length > 0) {
+        const exchange = this.#shift();
+        if (exchange === undefined) break;
+        this.#carry(this.#free.pop()!, exchange);
+      }
+    } finally {
+      this.#isServing = false;
     }
-    this.#isServing = false;
     if (this.#free.length > 0) this.#tellOutside();
   }
 
