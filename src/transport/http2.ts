@@ -2,6 +2,7 @@ import type { ClientHttp2Session, ClientHttp2Stream, Settings } from 'node:http2
 import type { TLSSocket } from 'node:tls';
 import type { BaseUrl } from './baseUrl.js';
 import type { Exchange } from './Exchange.js';
+import { isHeaderValue } from './headerText.js';
 import type { Carrier } from './Lanes.js';
 import { CONNECT_TIMEOUT_MS } from './tlsConnect.js';
 import { TransportFailure } from './Transport.js';
@@ -14,8 +15,6 @@ const STREAM_WINDOW_BYTES = 8 * 1024 * 1024;
 const MOST_STREAMS = 1000;
 /** The limit of a server that does not name one. */
 const USUAL_STREAMS = 100;
-/** Node sends such headers as other characters. */
-const NO_HEADER_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
 const IDLE_MS = 60_000;
 /** A stream that a server refuses unread is sent again at once, but not for ever. */
 const MOST_REFUSALS = 3;
@@ -206,7 +205,8 @@ export class Http2Lane implements Carrier {
     const headers: Record<string, string> = { ':method': request.method, ':path': path };
     for (const name in request.headers) {
       const value = request.headers[name]!;
-      if (NO_HEADER_VALUE.test(value)) return exchange.fail(new TransportFailure('request', `invalid ${name} header`));
+      // Node would send other characters instead.
+      if (!isHeaderValue(value)) return exchange.fail(new TransportFailure('request', `invalid ${name} header`));
       headers[name] = value;
     }
     try {

@@ -5,6 +5,7 @@ import { resolveBaseUrl } from '../../transport/baseUrl.js';
 import { steadyBackground, steadyScheduler } from '../../transport/steadyScheduler.js';
 import { systemExit, systemRandom, systemUuid } from '../../transport/system.js';
 import type { Lane, Transport } from '../../transport/Transport.js';
+import { isHeaderName, isHeaderValue } from '../../transport/headerText.js';
 import { isReserved } from '../../transport/http1/requestHead.js';
 import { socketTransport, type SocketTransport } from '../../transport/socketTransport.js';
 import type { ClientConfig } from '../../wire/session.js';
@@ -152,11 +153,11 @@ function cloudflareHeaders(env: NodeJS.ProcessEnv): Record<string, string> {
 /** The headers with lower-case names. @throws ValidationError naming one that cannot be sent, never its value. */
 function checkedHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   for (const [name, value] of Object.entries(headers)) {
-    if (!/^[!#$%&'*+\-.^_`|~\w]+$/.test(name))
+    if (!isHeaderName(name))
       throw new ValidationError(`defaultHeaders: ${JSON.stringify(name)} is not the name of a header`);
     if (isReserved(name.toLowerCase()))
       throw new ValidationError(`defaultHeaders: ${name} cannot be set; the connection writes it`);
-    if (typeof value !== 'string' || /[^\t\x20-\x7e\x80-\xff]/.test(value))
+    if (typeof value !== 'string' || !isHeaderValue(value))
       throw new ValidationError(
         `defaultHeaders: ${name} must be a text of characters that a header can carry (Latin-1)`,
       );

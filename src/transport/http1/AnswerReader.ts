@@ -1,3 +1,4 @@
+import { isHeaderName, isHeaderValue } from '../headerText.js';
 import { TransportFailure } from '../Transport.js';
 
 /** Of the head of an answer, and of a line or trailer of a chunked one. */
@@ -6,8 +7,6 @@ const PROTOCOL = 'HTTP/1.';
 const LINE_END = '\r\n';
 const END_OF_HEAD = '\r\n\r\n';
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
-const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-const NO_HEADER_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
 /** Thirteen digits: the largest that a number holds exactly. */
 const CHUNK_SIZE = /^([0-9A-Fa-f]{1,13})(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
 const CONTENT_LENGTH = /^\d{1,15}$/;
@@ -216,7 +215,7 @@ function headersOf(head: string, at: number): Record<string, string> {
     const colon = head.indexOf(':', start);
     const written = head.slice(start, colon);
     const value = withoutSpaces(head, colon + 1, end);
-    if (colon < 0 || colon > end || !HEADER_NAME.test(written) || NO_HEADER_VALUE.test(value)) malformed('a header');
+    if (colon < 0 || colon > end || !isHeaderName(written) || !isHeaderValue(value)) malformed('a header');
     const name = written.toLowerCase();
     headers[name] = Object.hasOwn(headers, name) ? `${headers[name]}, ${value}` : value;
     start = end + LINE_END.length;

@@ -1,8 +1,7 @@
+import { isHeaderName, isHeaderValue } from '../headerText.js';
 import { TransportFailure, type TransportRequest } from '../Transport.js';
 
 const NO_PATH = /[^\x21-\xff]/;
-const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
-const NO_HEADER_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
 /** They say how a message is carried, which is up to the connection. */
 const RESERVED = new Set(['content-length', 'transfer-encoding', 'keep-alive', 'upgrade', 'expect']);
 const CONNECTION = /^(?:close|keep-alive)$/i;
@@ -24,7 +23,7 @@ export function requestHead({ method, headers }: TransportRequest, path: string,
   for (const name in headers) {
     const value = headers[name]!;
     const isRefused = name === 'connection' ? !CONNECTION.test(value) : isReserved(name);
-    if (isRefused || !HEADER_NAME.test(name) || NO_HEADER_VALUE.test(value))
+    if (isRefused || !isHeaderName(name) || !isHeaderValue(value))
       throw new TransportFailure('request', `invalid ${JSON.stringify(name)} header`);
     head += `${name}: ${value}\r\n`;
   }
