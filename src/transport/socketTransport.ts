@@ -42,6 +42,8 @@ const DEFAULT_CONNECTIONS: Partial<Record<Lane, number>> = {
   rest: 32,
 };
 const MIB = 2 ** 20;
+/** Most bytes that a plain connection reads at a time. */
+const READ_BYTES = 256 * 1024;
 /** Results may be large, though not larger than a text can be; everything else is a few fields or a page of a list. */
 const DEFAULT_MOST_BYTES: Readonly<Record<Lane, number>> = {
   session: 16 * MIB,
@@ -127,7 +129,8 @@ const settingsOf = ({ tls, connectTimeoutMs: timeout = CONNECT_TIMEOUT_MS }: Soc
 /** Connections without TLS need nothing of undici. */
 function plainLanes(options: SocketTransportOptions, deadlines: Deadlines): MakeLane {
   const { baseUrl, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options;
-  const connection = () => new PlainConnection({ baseUrl, connectTimeoutMs, deadlines });
+  const readBuffer = Buffer.allocUnsafeSlow(READ_BYTES);
+  const connection = () => new PlainConnection({ baseUrl, connectTimeoutMs, deadlines, readBuffer });
   return (limit) => new PooledLane(connection, limit ?? Infinity);
 }
 

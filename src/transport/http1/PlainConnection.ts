@@ -8,23 +8,23 @@ import { AnswerReader } from './AnswerReader.js';
 import type { Http1Connection } from './Http1Connection.js';
 import { endOfHead, requestHead } from './requestHead.js';
 
-/**
- * Where all connections read into, one after the other; what is kept is copied out. By default, Node would allocate 64 KiB for every
- * answer.
- */
-const READ_BUFFER = Buffer.allocUnsafeSlow(256 * 1024);
 const TCP_KEEP_ALIVE_MS = 60_000;
 
 export interface PlainConnectionOptions {
   readonly baseUrl: BaseUrl;
   readonly connectTimeoutMs: number;
   readonly deadlines: Deadlines;
+  /**
+   * Where all connections read into, one after the other; what is kept is copied out. By default, Node would allocate 64 KiB for every
+   * answer.
+   */
+  readonly readBuffer: Buffer;
 }
 
 /**
  * A connection of HTTP/1.1 over plain TCP, for servers of one's own: on this machine, in this cluster.
  *
- * undici takes 150 µs of CPU for a poll that does nothing else, three times as much as its socket does; this takes half of that. The
+ * A bare poll of undici takes more than twice the CPU that its socket takes alone; `bench/waiting.mjs` compares the two clients. The
  * path of a request: `carry`, `#connect` where there is no socket, `#send`, `#read` for what arrives, `#answered`.
  */
 export class PlainConnection implements Http1Connection, Due {
@@ -85,14 +85,14 @@ export class PlainConnection implements Http1Connection, Due {
   }
 
   #connect(): void {
-    const { connectTimeoutMs } = this.#options;
+    const { connectTimeoutMs, readBuffer } = this.#options;
     const socket = connect({
       ...this.#address,
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
       onread: {
-        buffer: READ_BUFFER,
+        buffer: readBuffer,
         callback: (length) => {
           if (socket === this.#socket) this.#read(length);
           return true;
@@ -174,7 +174,7 @@ export class PlainConnection implements Http1Connection, Due {
     if (exchange === undefined) return this.#drop();
     let end: number | undefined;
     try {
-      end = this.#reader.read(READ_BUFFER.subarray(0, length), exchange);
+      end = this.#reader.read(this.#options.readBuffer.subarray(0, length), exchange);
     } catch (error) {
       if (this.#exchange === exchange) this.#fail(error);
       return;
