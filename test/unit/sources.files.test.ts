@@ -184,9 +184,12 @@ describe('fromJsonl', () => {
         ),
       )
       .subscribe();
-    await sleep(100);
+    // However long a busy machine takes to get there, it reads no further.
+    while (read < 39) await sleep(1);
+    await sleep(50);
     expect([calls.length, read]).toStrictEqual([2, 39]);
     calls[0]!.complete();
+    while (read < 59) await sleep(1);
     await sleep(20);
     expect([calls.length, read]).toStrictEqual([3, 59]);
     expect(trained).toStrictEqual(Array.from({ length: 30 }, (_, place) => place * 2));
@@ -212,7 +215,9 @@ describe('fromJsonl', () => {
         ),
       )
       .subscribe();
-    await sleep(100);
+    // However long a busy machine takes to get there, it reads no further.
+    while (read.length < 3) await sleep(1);
+    await sleep(50);
     expect(read).toStrictEqual([1, 2, 3]);
     subscription.unsubscribe();
   });
