@@ -51,9 +51,8 @@ class Turn<R> {
  * An error of the source comes out at once, unless `delayError`. A throw of `project` counts as an error of that inner.
  * It completes when the source and all inners have. Unsubscribing stops all of them.
  * It holds what inners that run ahead have emitted (each such inner that knows of gates is paused after 64 values),
- * and queues values that cannot start yet; its {@link Gate} is closed while no more can start. An inner that is fed by
- * the source itself could then never end: where values are Observables (`window`, `groupBy`), and once an inner is heard
- * because of the source, the gate stays open.
+ * and queues values that cannot start yet; its {@link Gate} is closed while no more can start. Values that are Observables
+ * (`window`, `groupBy`) may need the source to continue before they can end: with them, the gate stays open.
  *
  * @see mergeMapWeighted for results as they come
  */
@@ -92,11 +91,6 @@ export function concatMapAhead<T, O extends ObservableInput<unknown>>(
           turn.done = true;
           advance();
         },
-        under: (heard) => {
-          if (heard !== gate || fed) return;
-          fed = true;
-          gate.set(true);
-        },
       };
 
       const start = (value: T) => {
@@ -115,7 +109,7 @@ export function concatMapAhead<T, O extends ObservableInput<unknown>>(
 
       /** Emits what has come to its turn, starts what has room, and tells the source whether to go on. */
       const advance = () => {
-        // An inner that ends synchronously comes back here from within the loop, which goes on by itself.
+        // Re-entrant call of an inner that ends synchronously: the running loop handles it.
         if (busy) return;
         busy = true;
         for (;;) {
@@ -171,7 +165,7 @@ export function concatMapAhead<T, O extends ObservableInput<unknown>>(
       };
       advance();
       withGate(gate, () => listen(source, downstream, outer, undefined));
-      // Behind the source and the inners, which must not go on into nothing; who shares one must.
+      // After the source and the inners, which must not run on: others may share their gates.
       subscriber.add(() => {
         waiting.clear();
         gate.set(true);

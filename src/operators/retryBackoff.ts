@@ -22,6 +22,11 @@ export interface RetryBackoffOptions {
   readonly retryable?: (error: unknown) => boolean;
   /** The wait the server asked for, used as it is. Default: the error's `retryAfterMs`, if it has one. */
   readonly serverDelayMs?: (error: unknown) => number | undefined;
+  /**
+   * How long to wait after an error, which is the `attempt`th in a row; undefined passes the error on. Decides alone: the options above are
+   * then not read. Default: what those options say.
+   */
+  readonly delayMs?: (error: unknown, attempt: number) => number | undefined;
   /** Default `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;
   /** Numbers in [0, 1) for the jitter. Default: the system's. */
@@ -50,6 +55,7 @@ export function retryBackoff<T>({
   deadlineMs = Infinity,
   retryable = saysRetryable,
   serverDelayMs = saysDelay,
+  delayMs: decides,
   scheduler = asyncScheduler,
   random = systemRandom,
 }: RetryBackoffOptions = {}): MonoTypeOperatorFunction<T> {
@@ -62,12 +68,15 @@ export function retryBackoff<T>({
   return (source) =>
     defer(() => {
       let since = scheduler.now();
-      const delay = (error: unknown, attempt: number) => {
-        if (attempt > maxRetries || !retryable(error)) return throwError(() => error);
+      const byOptions = (error: unknown, attempt: number): number | undefined => {
+        if (attempt > maxRetries || !retryable(error)) return undefined;
         const own = Math.min(maxMs, initialMs * factor ** (attempt - 1)) * (1 + jitter * (2 * random() - 1));
         const delayMs = serverDelayMs(error) ?? own;
-        if (scheduler.now() + delayMs - since > deadlineMs) return throwError(() => error);
-        return longTimer(delayMs, scheduler);
+        return scheduler.now() + delayMs - since > deadlineMs ? undefined : delayMs;
+      };
+      const delay = (error: unknown, attempt: number) => {
+        const delayMs = (decides ?? byOptions)(error, attempt);
+        return delayMs === undefined ? throwError(() => error) : longTimer(delayMs, scheduler);
       };
       return underGate(currentGate(), source).pipe(
         tap(() => (since = scheduler.now())),

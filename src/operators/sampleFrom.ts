@@ -18,18 +18,13 @@ import { ModelInput } from '../wire/modelInput.js';
 import type { SampleResponse } from '../wire/sampling.js';
 import { isTinkerError, type TinkerError, ValidationError } from '../wire/tinkerError.js';
 import { cancelling } from './internal/cancelling.js';
-import { mergeMapAdmitting } from './internal/mergeMapAdmitting.js';
+import { mergeMapWeighted } from './mergeMapWeighted.js';
 import { settle } from './settle.js';
 
 /** What `sampleFrom` needs of a sampler. A `SamplingClient` is one; so is a fake in a test. */
 export interface Sampleable {
   /** Samples from a prompt, as `SamplingClient.sample` does. */
   sample(options: SampleOptions): ObservableInput<SampleResponse>;
-  /**
-   * Whether a sample would be sent at once. If not, `onRoom` is called once when it may be, and items stay where they are until then.
-   * Default: yes.
-   */
-  hasRoom?(onRoom: () => void): boolean;
 }
 
 /** An item and what was sampled for it, and from which sampler. */
@@ -145,11 +140,10 @@ export function sampleFrom<P, S extends Sampleable>(
         : budgetBytes;
       return source.pipe(
         map((item) => prepared(item, ask)),
-        mergeMapAdmitting<Ask<P>, Observable<unknown>>(settles ? settled : sample, {
+        mergeMapWeighted<Ask<P>, Observable<unknown>>(settles ? settled : sample, {
           weight: ({ bytes }) => bytes,
           budget,
           concurrency,
-          admits: (onRoom) => newest?.hasRoom?.(onRoom) ?? true,
         }),
       );
     });

@@ -151,16 +151,6 @@ describe('inners that are fed by the source', () => {
     expect(ours).toStrictEqual(values((rows) => rows.pipe(grouped, mergeMap(sum, concurrency))));
     expect(ours.done).toBe(true);
   });
-
-  it('are noticed where they come from a shared source in a closure', () => {
-    const run = (operator: (rows: Observable<number>) => OperatorFunction<number, number>) =>
-      values((rows) => {
-        const shared = rows.pipe(share());
-        return shared.pipe(operator(shared));
-      });
-    const ours = run((rows) => concatMapAhead(() => rows.pipe(take(3)), { ahead: 1 }));
-    expect(ours.done).toBe(true);
-  });
 });
 
 describe('data in memory', () => {

@@ -1,5 +1,5 @@
 import { isLeft, isRight } from 'fp-ts/lib/Either.js';
-import { EMPTY, from, lastValueFrom, map, NEVER, Observable, of, Subject, throwError, timer, toArray } from 'rxjs';
+import { EMPTY, from, lastValueFrom, map, NEVER, Observable, of, throwError, timer, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { SampleOptions, SamplingClient } from '../../src/client/SamplingClient.js';
 import { batch } from '../../src/operators/batch.js';
@@ -184,42 +184,6 @@ describe('sampleFrom', () => {
       m.expect(result).toBeObservable(expected);
     }),
   );
-
-  it('makes no sample that its sampler has no room for, and reads no further meanwhile', () => {
-    const { source, sent } = gated();
-    const answers: Subject<SampleResponse>[] = [];
-    const waiting: (() => void)[] = [];
-    const [places, asked] = [3, () => answers.length];
-    const small: Sampleable = {
-      sample: () => {
-        answers.push(new Subject());
-        return answers.at(-1)!;
-      },
-      hasRoom: (onRoom) => {
-        if (answers.filter(({ observed }) => observed).length < places) return true;
-        waiting.push(onRoom);
-        return false;
-      },
-    };
-    const results: unknown[] = [];
-    const subscription = source
-      .pipe(
-        map(() => prompt()),
-        sampleFrom(small),
-      )
-      .subscribe((result) => results.push(result));
-    expect([asked(), sent()]).toStrictEqual([3, 3]);
-    answers[1]!.next(response);
-    answers[1]!.complete();
-    expect([results.length, asked(), sent()]).toStrictEqual([1, 4, 4]);
-    // Room that others made is used too.
-    answers[0]!.unsubscribe();
-    for (const onRoom of waiting.splice(0)) onRoom();
-    expect(asked()).toBe(5);
-    subscription.unsubscribe();
-    for (const onRoom of waiting.splice(0)) onRoom();
-    expect(asked()).toBe(5);
-  });
 
   it('samples nothing that training has no room for', () => {
     const { source, sent } = gated();

@@ -8,7 +8,7 @@ import {
   type Subscription,
   throwIfEmpty,
 } from 'rxjs';
-import { combineOutputs } from '../../client/training/combineOutputs.js';
+import { combineOutputs } from '../../wire/combineOutputs.js';
 import { isTracedLoss } from '../../losses/TracedLoss.js';
 import type { Datum } from '../../wire/datum.js';
 import { ValidationError } from '../../wire/tinkerError.js';
