@@ -12,10 +12,10 @@ import { APIResponseValidationError } from './errors.js';
 import type { TinkerEvent, WorkKind } from './events.js';
 import type { Lifecycle } from './session/Lifecycle.js';
 import type { LogLevel } from './session/log.js';
-import { once } from './connection/once.js';
+import { once } from '../transport/once.js';
 import { withoutUndefined } from './connection/prepare.js';
 import type { SampleOptions } from './sampling/sampleRequest.js';
-import type { SamplingRetryOptions } from './sampling/resubmitting.js';
+import type { SamplingRetryOptions } from './sampling/retrySample.js';
 import { segments } from './rest/restQuery.js';
 import { Samples } from './sampling/Samples.js';
 import { openSharedSession, toSamplerHandle } from './sampling/samplerHandle.js';
@@ -23,7 +23,7 @@ import type { OpenSession } from './session/Session.js';
 import { TinkerFuture } from './TinkerFuture.js';
 
 export type { SampleOptions } from './sampling/sampleRequest.js';
-export type { SamplingRetryOptions } from './sampling/resubmitting.js';
+export type { SamplingRetryOptions } from './sampling/retrySample.js';
 /** Options of everything that creates a sampling client. */
 export interface SamplingClientOptions {
   /** How samples are retried. Default: for as long as any sample of the client finishes. */
@@ -135,15 +135,12 @@ export class SamplingClient {
 
   /** Samples `numSamples` continuations of the prompt. */
   sample(options: SampleOptions): TinkerFuture<SampleResponse> {
-    return this.#lifecycle.start((progress) => this.#samples.sample(options, progress), this.#kind, options, 'checked');
-  }
-
-  /**
-   * Whether a sample would be sent at once, and not wait for another one's submission. If not, `onRoom` is called once when it may be:
-   * a program with many prompts need not make them before that. `sampleFrom` does it for you.
-   */
-  hasRoom(onRoom: () => void): boolean {
-    return this.#session.dispatcher.hasRoom(onRoom);
+    return this.#lifecycle.start(
+      (onAccepted) => this.#samples.sample(options, onAccepted),
+      this.#kind,
+      options,
+      'checked',
+    );
   }
 
   /** The log probability of every prompt token; NaN where there is none, as for the first. */
@@ -156,8 +153,8 @@ export class SamplingClient {
       ...(lastN === undefined ? {} : { promptLogprobsLastN: lastN }),
     };
     return this.#lifecycle.start(
-      (progress) =>
-        this.#samples.sample(asked, progress).pipe(
+      (onAccepted) =>
+        this.#samples.sample(asked, onAccepted).pipe(
           map(({ promptLogprobs }) => {
             if (promptLogprobs === undefined)
               throw new APIResponseValidationError('the service returned no prompt logprobs');

@@ -36,7 +36,7 @@ import { Session } from './session/Session.js';
 import { Telemetry } from './session/Telemetry.js';
 import type { TinkerFuture } from './TinkerFuture.js';
 import type { TrainingClient } from './TrainingClient.js';
-import type { UnderWay } from './session/underWay.js';
+import type { PendingWork } from './session/pending.js';
 import {
   TrainingModels,
   type CreateLoraTrainingClientOptions,
@@ -102,7 +102,7 @@ export class ServiceClient {
       displayName: options.displayName,
     });
     this.#models = new TrainingModels(this.#lifecycle, (path, token) => this.#weightsInfo(path, token));
-    this.#beside.add(logTo(connection.events.forLog$, options.logLevel));
+    this.#beside.add(logTo(connection.events.notable$, options.logLevel));
   }
 
   /** Everything that happens, as it happens. Hot; it never fails and completes after `close`. */
@@ -114,7 +114,7 @@ export class ServiceClient {
    * The pending work of this client and those it made: every call that has not ended, and how much of the shared budgets is
    * in use. It is computed when asked for, by a walk over the pending calls.
    */
-  underWay(): UnderWay {
+  pending(): PendingWork {
     return { calls: this.#lifecycle.calls(), budgets: this.#session.budgets };
   }
 
@@ -159,7 +159,7 @@ export class ServiceClient {
   createLoraTrainingClient(options: CreateLoraTrainingClientOptions): TinkerFuture<TrainingClient> {
     const modelSeqId = this.#models.nextSeqId();
     return this.#lifecycle.start(
-      (progress) => this.#models.create(this.#open(), modelSeqId, options ?? {}, progress),
+      (onAccepted) => this.#models.create(this.#open(), modelSeqId, options ?? {}, onAccepted),
       { requestType: 'CreateModel', target: targetName(options?.baseModel) },
       options,
       LORA_OPTIONS,
@@ -193,11 +193,11 @@ export class ServiceClient {
   /** Uploads a loss as a graph, to be run by the server. A session takes each loss once. */
   createCustomLoss(definition: CustomLossDefinition & CallOptions): TinkerFuture<LossHandle> {
     return this.#lifecycle.start(
-      (progress) => {
+      (onAccepted) => {
         const { name, inputs, graph } = definition ?? {};
         checkCustomLoss(name, inputs, graph);
         return this.#open().pipe(
-          concatMap(({ session }) => session.losses.upload(session, { name, inputs, graph }, progress)),
+          concatMap(({ session }) => session.losses.upload(session, { name, inputs, graph }, onAccepted)),
         );
       },
       { requestType: 'CreateCustomLoss', target: targetName(definition?.name) },
@@ -251,9 +251,9 @@ export class ServiceClient {
   #fromState(state: SavedState, options: FromStateOptions): TinkerFuture<TrainingClient> {
     const modelSeqId = this.#models.nextSeqId();
     return this.#lifecycle.start(
-      (progress) => {
+      (onAccepted) => {
         parseTinkerPath(state.path);
-        return this.#models.fromState(this.#open(), modelSeqId, state, options, progress);
+        return this.#models.fromState(this.#open(), modelSeqId, state, options, onAccepted);
       },
       { requestType: 'LoadWeights', target: targetName(state.path) },
       options,

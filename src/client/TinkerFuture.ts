@@ -1,19 +1,10 @@
 import { type Either, left, right } from 'fp-ts/lib/Either.js';
-import { Observable, catchError, map, of, throwError, type Subscription } from 'rxjs';
+import { AsyncSubject, Observable, catchError, defer, map, of, type Subscription } from 'rxjs';
 import { CancelledError } from './errors.js';
-import { Outcome, PromiseReader, type FutureProgress } from './results/Outcome.js';
 import { isTinkerError, type TinkerError } from '../wire/tinkerError.js';
 
-export type { FutureProgress } from './results/Outcome.js';
-
-/** Input refused at the call is the future's failure, like any other. */
-function started<A>(work: (progress: FutureProgress) => Observable<A>, progress: FutureProgress): Observable<A> {
-  try {
-    return work(progress);
-  } catch (error) {
-    return throwError(() => error);
-  }
-}
+/** What a future's work calls when the service has accepted it under an id. */
+export type OnAccepted = (requestId: string) => void;
 
 /**
  * Work that has been started, and its one result.
@@ -23,31 +14,34 @@ function started<A>(work: (progress: FutureProgress) => Observable<A>, progress:
  * reading it again sends nothing. A failure that nobody reads is not an unhandled rejection: the client logs a warning.
  */
 export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
-  readonly #outcome: Outcome;
+  readonly #result: Observable<A>;
+  readonly #fail: (error: unknown) => void;
   readonly #work: Subscription;
+  #requestId: string | undefined;
   #observed = false;
   /** The future that this one is a view of. */
   #of: Pick<TinkerFuture<unknown>, 'requestId' | 'abandon'> | undefined;
 
-  /** `onSettled` is told when the work is over: with its failure, or with undefined. `named` makes the failure of an error. */
-  constructor(
-    work: (progress: FutureProgress) => Observable<A>,
-    onSettled?: (error: unknown) => void,
-    named?: (error: unknown) => unknown,
-  ) {
+  /** `onFailure` is told of a failure before anybody else. */
+  constructor(work: (onAccepted: OnAccepted) => Observable<A>, onFailure?: (error: unknown) => void) {
     super((subscriber) => {
       this.#observed = true;
-      this.#outcome.read(subscriber);
-      return () => this.#outcome.forget(subscriber);
+      return this.#result.subscribe(subscriber);
     });
-    const outcome = new Outcome(onSettled, named);
-    this.#outcome = outcome;
-    this.#work = started(work, outcome).subscribe(outcome);
+    const result = new AsyncSubject<A>();
+    if (onFailure !== undefined) result.subscribe({ error: onFailure });
+    this.#result = result;
+    this.#fail = (error) => result.error(error);
+    this.#work = defer(() =>
+      work((requestId) => {
+        this.#requestId = requestId;
+      }),
+    ).subscribe(result);
   }
 
   /** The service's id of the work; undefined until the service has accepted it. */
   get requestId(): string | undefined {
-    return this.#outcome.requestId ?? this.#of?.requestId;
+    return this.#requestId ?? this.#of?.requestId;
   }
 
   /** @internal Whether anybody has subscribed to it or awaited it. */
@@ -76,7 +70,7 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
    */
   cancel(): void {
     if (this.#of === undefined && this.#work.closed) return;
-    this.abandon(new CancelledError('the caller cancelled this request', { requestId: this.#outcome.requestId }));
+    this.abandon(new CancelledError('the caller cancelled this request', { requestId: this.#requestId }));
   }
 
   /** @internal Ends the work as `cancel` does, for another reason. */
@@ -85,7 +79,7 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
     if (this.#of !== undefined) return this.#of.abandon(reason);
     if (this.#work.closed) return;
     this.#work.unsubscribe();
-    this.#outcome.fail(reason);
+    this.#fail(reason);
   }
 
   then<B = A, C = never>(
@@ -93,8 +87,12 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
     onRejected?: ((reason: unknown) => C | PromiseLike<C>) | null,
   ): Promise<B | C> {
     const promise = new Promise<A>((resolve, reject) => {
-      this.#observed = true;
-      this.#outcome.read(new PromiseReader<A>(resolve, reject));
+      let result: A | undefined;
+      this.subscribe({
+        next: (value) => (result = value),
+        error: reject,
+        complete: () => resolve(result as A),
+      });
     });
     return promise.then(onFulfilled, onRejected);
   }

@@ -37,14 +37,14 @@ import { checkLossInputs, type CustomLossFn, type LossHandle } from './training/
 import { APIResponseValidationError } from './errors.js';
 import type { RequestType, WorkKind } from './events.js';
 import type { Lifecycle } from './session/Lifecycle.js';
-import { ModelTurns, type ModelWork } from './training/ModelTurns.js';
+import { ModelQueue, type ModelWork } from './training/ModelQueue.js';
 import type { Pass } from './training/passRequests.js';
 import { withoutUndefined, prepare } from './connection/prepare.js';
 import { SamplingClient, type SamplingClientOptions } from './SamplingClient.js';
 import type { SamplingSessions } from './sampling/samplingSessions.js';
 import { SavedWeights } from './training/SavedWeights.js';
 import type { OpenSession } from './session/Session.js';
-import type { FutureProgress, TinkerFuture } from './TinkerFuture.js';
+import type { OnAccepted, TinkerFuture } from './TinkerFuture.js';
 import { refuseAbsent } from './profile.js';
 import { checkLoss, checkName, chosenOptimizer, prepareData } from './training/trainingInput.js';
 
@@ -90,7 +90,7 @@ export class TrainingClient {
   readonly #session: OpenSession;
   readonly #lifecycle: Lifecycle;
   readonly #samplers: SamplingSessions;
-  readonly #turns: ModelTurns;
+  readonly #queue: ModelQueue;
 
   /** Made by a ServiceClient. */
   constructor(session: OpenSession, lifecycle: Lifecycle, samplers: SamplingSessions, modelId: string) {
@@ -98,7 +98,7 @@ export class TrainingClient {
     this.#lifecycle = lifecycle;
     this.#samplers = samplers;
     this.modelId = modelId;
-    this.#turns = new ModelTurns(session, modelId);
+    this.#queue = new ModelQueue(session, modelId);
   }
 
   /** The page of this training run in the hosted service's console. */
@@ -139,9 +139,9 @@ export class TrainingClient {
     options: CallOptions = {},
   ): TinkerFuture<ForwardBackwardOutput> {
     if (isTracedLoss(loss)) return this.#traced('ForwardBackward', data, loss, options);
-    const work = (progress: FutureProgress): Observable<ForwardBackwardOutput> => {
+    const work = (onAccepted: OnAccepted): Observable<ForwardBackwardOutput> => {
       const prepared = prepareData(data);
-      if (typeof loss === 'function') return this.#turns.customPass(prepared, loss, progress);
+      if (typeof loss === 'function') return this.#queue.customPass(prepared, loss, onAccepted);
       if (typeof loss !== 'object' || loss === null)
         throw new ValidationError('loss must be a function, a traced loss, or the handle of an uploaded one');
       if (loss.sessionId !== this.#session.id) {
@@ -150,7 +150,7 @@ export class TrainingClient {
       checkLossInputs(loss, prepared);
       const lossFnConfig = { loss_id: loss.lossId };
       const pass: Pass = { forwardOnly: false, data: prepared, lossFn: 'custom', lossFnConfig };
-      return this.#turns.pass(pass, progress);
+      return this.#queue.pass(pass, onAccepted);
     };
     return this.#lifecycle.start(work, this.#kind('ForwardBackward'), options);
   }
@@ -234,8 +234,8 @@ export class TrainingClient {
    * @deprecated Make a new client with `createTrainingClientFromState` instead.
    */
   loadState(path: string, options: LoadOptions = {}): TinkerFuture<LoadWeightsResponse> {
-    const load = (progress: FutureProgress): Observable<LoadWeightsResponse> =>
-      this.loading(path, false, options, progress);
+    const load = (onAccepted: OnAccepted): Observable<LoadWeightsResponse> =>
+      this.loading(path, false, options, onAccepted);
     return this.#lifecycle.start(load, this.#kind('LoadWeights'), options, 'checked');
   }
 
@@ -245,8 +245,8 @@ export class TrainingClient {
    * @deprecated Make a new client with `createTrainingClientFromStateWithOptimizer` instead.
    */
   loadStateWithOptimizer(path: string, options: LoadOptions = {}): TinkerFuture<LoadWeightsResponse> {
-    const load = (progress: FutureProgress): Observable<LoadWeightsResponse> =>
-      this.loading(path, true, options, progress);
+    const load = (onAccepted: OnAccepted): Observable<LoadWeightsResponse> =>
+      this.loading(path, true, options, onAccepted);
     return this.#lifecycle.start(load, this.#kind('LoadWeights'), options, 'checked');
   }
 
@@ -255,7 +255,7 @@ export class TrainingClient {
     path: string,
     optimizer: boolean,
     options: LoadOptions,
-    progress: FutureProgress,
+    onAccepted: OnAccepted,
   ): Observable<LoadWeightsResponse> {
     this.#session.connection.secrets.add(options.weightsAccessToken ?? '');
     const operation: ModelWork<LoadWeightsResponse> = {
@@ -273,7 +273,7 @@ export class TrainingClient {
         ),
       format: { json: LoadWeightsResponse },
     };
-    return this.#turns.operation(operation, progress);
+    return this.#queue.operation(operation, onAccepted);
   }
 
   /** What the service knows about this model: its base model, tokenizer and rank. */
@@ -325,10 +325,10 @@ export class TrainingClient {
     loss: TracedLoss,
     options: CallOptions,
   ): TinkerFuture<ForwardBackwardOutput> {
-    const work = (progress: FutureProgress): Observable<ForwardBackwardOutput> => {
+    const work = (onAccepted: OnAccepted): Observable<ForwardBackwardOutput> => {
       const prepared = prepareData(data);
       checkLossData(loss, prepared);
-      return this.#turns.tracedPass(requestType === 'Forward', prepared, loss, progress);
+      return this.#queue.tracedPass(requestType === 'Forward', prepared, loss, onAccepted);
     };
     return this.#lifecycle.start(work, this.#kind(requestType), options, LOSS_OPTIONS);
   }
@@ -339,13 +339,13 @@ export class TrainingClient {
     lossFn: LossFnType,
     options: LossOptions,
   ): TinkerFuture<ForwardBackwardOutput> {
-    const work = (progress: FutureProgress): Observable<ForwardBackwardOutput> => {
+    const work = (onAccepted: OnAccepted): Observable<ForwardBackwardOutput> => {
       const prepared = prepareData(data);
       const lossFnConfig = options.lossFnConfig && ({ ...options.lossFnConfig } as LossFnConfig);
       checkLoss(lossFn, lossFnConfig);
       refuseAbsent(this.#session.connection.profile, `loss: ${lossFn}`);
       const forwardOnly = requestType === 'Forward';
-      return this.#turns.pass(withoutUndefined({ forwardOnly, data: prepared, lossFn, lossFnConfig }), progress);
+      return this.#queue.pass(withoutUndefined({ forwardOnly, data: prepared, lossFn, lossFnConfig }), onAccepted);
     };
     return this.#lifecycle.start(work, this.#kind(requestType), options, LOSS_OPTIONS);
   }
@@ -385,7 +385,7 @@ export class TrainingClient {
     names?: ReadonlySet<string> | 'checked',
   ): TinkerFuture<B> {
     return this.#lifecycle.start(
-      (progress) => this.#turns.operation(operation, progress).pipe(map(convert)),
+      (onAccepted) => this.#queue.operation(operation, onAccepted).pipe(map(convert)),
       this.#kind(operation.requestType),
       call,
       names,

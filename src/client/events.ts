@@ -272,7 +272,7 @@ export class EventBus {
   readonly #log = new Subject<TinkerEvent>();
   readonly events$: Observable<TinkerEvent> = this.#events.asObservable();
   /** The same for the log, without what only programs read: see {@link EventBus.observed}. */
-  readonly forLog$: Observable<TinkerEvent> = this.#log.asObservable();
+  readonly notable$: Observable<TinkerEvent> = this.#log.asObservable();
 
   /** Durations are measured by `now`; events are stamped with the time of day. */
   constructor(

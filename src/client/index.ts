@@ -6,7 +6,7 @@ export {
   type StorageUsageOptions,
 } from './AdminClient.js';
 export type { CallOptions } from './CallOptions.js';
-export { combineOutputs } from './training/combineOutputs.js';
+export { combineOutputs } from '../wire/combineOutputs.js';
 export { SDK_VERSION, type ConnectOptions } from './connection/connect.js';
 export type { CustomLossDefinition, CustomLossFn, CustomLossResult, LossHandle } from './training/customLoss.js';
 export * from './errors.js';
@@ -46,8 +46,8 @@ export type { SamplerSource } from './sampling/samplingSessions.js';
 export { ServiceClient, type CloseOptions, type ServiceClientOptions } from './ServiceClient.js';
 export { SavedWeights } from './training/SavedWeights.js';
 export type { CreateLoraTrainingClientOptions, FromStateOptions } from './training/TrainingModels.js';
-export { TinkerFuture, type FutureProgress } from './TinkerFuture.js';
-export type { BudgetUse, CallUnderWay, UnderWay } from './session/underWay.js';
+export { TinkerFuture, type OnAccepted } from './TinkerFuture.js';
+export type { BudgetUse, PendingCall, PendingWork } from './session/pending.js';
 export {
   TrainingClient,
   type LoadOptions,

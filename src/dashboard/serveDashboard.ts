@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { asyncScheduler, isObservable, type MonoTypeOperatorFunction, type Observable, type SchedulerLike } from 'rxjs';
 import type { TinkerEvent } from '../client/events.js';
-import type { UnderWay } from '../client/session/underWay.js';
+import type { PendingWork } from '../client/session/pending.js';
 import type { Step } from '../operators/step.js';
 import { evalPages } from './server/evalPages.js';
 import { Feed } from './server/Feed.js';
@@ -16,13 +16,13 @@ export interface DashboardSource {
   /** The events of a client; a `ServiceClient` has them. */
   readonly events$?: Observable<TinkerEvent>;
   /** What the client has to do at the moment, which it is asked four times a second; a `ServiceClient` can tell. */
-  underWay?(): UnderWay;
+  underWay?(): PendingWork;
   /** A client whose events and pending work are shown. */
   readonly service?: {
     /** The client's events. */
     readonly events$: Observable<TinkerEvent>;
     /** The client's pending work. */
-    underWay?(): UnderWay;
+    underWay?(): PendingWork;
   };
   /** The steps of a run, or of several by name. They are subscribed to: share them if they are also used elsewhere. */
   readonly steps?: Observable<Step> | Readonly<Record<string, Observable<Step>>>;

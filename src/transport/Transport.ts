@@ -6,7 +6,7 @@ import type { Observable } from 'rxjs';
  */
 export type Lane = 'session' | 'training' | 'sampling' | 'polls' | 'sessionPolls' | 'telemetry' | 'rest';
 
-/** One HTTP request, as the client hands it to a transport. */
+/** One HTTP request, as the client hands it to a transport: a plain object, so that a wrapper may copy and change it. */
 export interface TransportRequest {
   /** The HTTP method. */
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -18,8 +18,10 @@ export interface TransportRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** The body: JSON text or protobuf bytes. Default: none. */
   readonly body?: string | Uint8Array;
-  /** When to give up: this long without any of the body leaving, or after it has left without the whole answer. */
+  /** When the client gives up on the answer. The client adds the time that a slow line needs for the body; see `withTimeout`. */
   readonly timeoutMs: number;
+  /** About how large the answer will be, if that is known. A large answer gets more time. Default 0. */
+  readonly answerBytes?: number;
 }
 
 /** One HTTP response, whatever its status. */
@@ -30,34 +32,21 @@ export interface TransportResponse {
   readonly headers: Readonly<Record<string, string>>;
   /** The whole body: it is always read to its end, so that the connection can serve the next request. */
   readonly body: Uint8Array;
-  /**
-   * Whether all of the request's body had left before the answer began, and the transport keeps nothing of it, so that its memory may be
-   * used again. Default: not known.
-   */
-  readonly requestLeft?: boolean;
 }
 
 /**
  * One request in, one Observable out. Cold: it sends on subscribe, emits the one response and completes; any HTTP
  * status is a response, and only a request that got none errors, with a {@link TransportFailure}. Unsubscribing
- * aborts the request.
+ * aborts the request. Time limits are the client's: a transport needs none.
  */
-export interface Transport {
-  (request: TransportRequest): Observable<TransportResponse>;
-  /** Whether it enforces timeouts itself; if not, the client does. A timer per request is not free. */
-  readonly timesOut?: boolean;
-  /**
-   * Whether a request in the lane would be sent at once. If not, `onRoom` is called once when it may be: thousands of samples wait
-   * for that, and what waits before its request is made costs little. Default: yes.
-   */
-  readonly hasRoom?: (lane: Lane, onRoom: () => void) => boolean;
-}
+export type Transport = (request: TransportRequest) => Observable<TransportResponse>;
 
 /**
- * Why a request got no answer. A `connection` that failed or broke and a `timeout` may pass; a server that is `untrusted`,
- * a `request` that cannot be sent as it is and an `answer` that is too large will be the same at the next try.
+ * Why a request got no answer. A `connection` that failed and a `timeout` may pass. A `reset` is a connection that the server closed
+ * before the first byte of the answer: worth another try at once. A server that is `untrusted`, a `proxy` that wants other
+ * credentials, a `request` that cannot be sent as it is and an `answer` that is too large will be the same at the next try.
  */
-export type FailureKind = 'connection' | 'timeout' | 'untrusted' | 'request' | 'answer';
+export type FailureKind = 'connection' | 'timeout' | 'reset' | 'untrusted' | 'proxy' | 'request' | 'answer';
 
 /** A request that got no answer. */
 export class TransportFailure extends Error {

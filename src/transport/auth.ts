@@ -25,6 +25,8 @@ export interface TokenSource {
   current(): string | undefined;
   /** The token, fetched or refreshed first where needed. */
   token(): Observable<string>;
+  /** A new token in place of one that the service refused; undefined where there can be none. Default: there can be none. */
+  renew?(refused: string): Observable<string> | undefined;
   /** Stops refreshing in the background. */
   stop(): void;
 }
@@ -36,6 +38,8 @@ export class CredentialError extends TinkerError {
 
 export interface CredentialOptions {
   readonly apiKey?: string | undefined;
+  /** Whether keys are those of the hosted service, which begin with `tml-`. Other servers have keys of any form. */
+  readonly isHosted: boolean;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly store?: CredentialStore;
   /** How long the credential command may take; a person may have to log in meanwhile. Default 300,000. */
@@ -47,15 +51,17 @@ const COMMAND_TIMEOUT_MS = 300_000;
 /**
  * The user's credential: the argument, `TINKER_API_KEY`, the output of `TINKER_CREDENTIAL_CMD`, or the stored key.
  *
- * @throws ValidationError when there is none, or the key has a wrong prefix. No message shows the key.
+ * @throws ValidationError when there is none, or it cannot be one of the hosted service's. No message shows the key.
  */
-export function resolveCredential({ apiKey, environment, store, commandTimeoutMs }: CredentialOptions): TokenSource {
+export function resolveCredential(options: CredentialOptions): TokenSource {
+  const { apiKey, isHosted, environment, store, commandTimeoutMs } = options;
   const key = nonEmpty(apiKey) ?? nonEmpty(environment['TINKER_API_KEY']);
   const command = nonEmpty(environment['TINKER_CREDENTIAL_CMD']);
-  if (key !== undefined && (isApiKey(key) || command === undefined)) return new StaticToken(key);
+  const isUsable = key !== undefined && (!isHosted || isHostedKey(key) || command === undefined);
+  if (isUsable) return new StaticToken(key, isHosted);
   if (command !== undefined) return new CommandToken(command, commandTimeoutMs);
   const stored = (store ?? new CredentialStore()).defaultKey();
-  if (stored !== undefined) return new StaticToken(stored);
+  if (stored !== undefined) return new StaticToken(stored, isHosted);
   throw new ValidationError(
     'no API key: pass apiKey, set TINKER_API_KEY or TINKER_CREDENTIAL_CMD, or store one with `tinker-rx auth login`',
   );
@@ -64,7 +70,7 @@ export function resolveCredential({ apiKey, environment, store, commandTimeoutMs
 /** The credential command where the service demands it; a JWT in the key's place still wins. */
 export function resolveCommandCredential(options: CredentialOptions): TokenSource {
   const key = nonEmpty(options.apiKey) ?? nonEmpty(options.environment['TINKER_API_KEY']);
-  if (key?.startsWith('eyJ')) return new StaticToken(key);
+  if (key?.startsWith('eyJ')) return new StaticToken(key, options.isHosted);
   const command = nonEmpty(options.environment['TINKER_CREDENTIAL_CMD']);
   if (command !== undefined) return new CommandToken(command, options.commandTimeoutMs);
   throw new ValidationError(
@@ -76,12 +82,12 @@ const nonEmpty = (text: string | undefined): string | undefined =>
   text === undefined || text === '' ? undefined : text;
 /** What a header can carry, without spaces. */
 const SENDABLE = /^[\x21-\x7e]+$/;
-const isApiKey = (key: string): boolean => key.startsWith('tml-') || key.startsWith('eyJ');
+const isHostedKey = (key: string): boolean => key.startsWith('tml-') || key.startsWith('eyJ');
 
 class StaticToken implements TokenSource {
   readonly #key: string;
-  constructor(key: string) {
-    if (!isApiKey(key)) throw new ValidationError("the API key must start with 'tml-'");
+  constructor(key: string, isHosted: boolean) {
+    if (isHosted && !isHostedKey(key)) throw new ValidationError("the API key must start with 'tml-'");
     if (!SENDABLE.test(key))
       throw new ValidationError('the API key holds a space, a line break or another character that cannot be sent');
     this.#key = key;
@@ -145,21 +151,31 @@ export function jwtClaims(jwt: string): Readonly<Record<string, unknown>> | unde
   }
 }
 
-function expiryMs(jwt: string): number | undefined {
-  const exp = Number(jwtClaims(jwt)?.['exp']);
-  return Number.isFinite(exp) ? exp * 1000 : undefined;
+/** A token whose times make no sense is used for this long. */
+const UNKNOWN_LIFETIME_MS = 10 * 60_000;
+
+/**
+ * How long a token is valid from when it was issued. It goes by the token's own times where it has both, since this machine's clock may
+ * be wrong.
+ */
+function lifetimeMs(jwt: string, nowMs: number): number {
+  const { exp, iat } = jwtClaims(jwt) ?? {};
+  const issuedMs = typeof iat === 'number' ? iat * 1000 : nowMs;
+  const lifetime = typeof exp === 'number' ? exp * 1000 - issuedMs : NaN;
+  return lifetime > 0 ? lifetime : UNKNOWN_LIFETIME_MS;
 }
 
 /**
- * Exchanges the credential for a short-lived JWT: refreshed in the background five minutes before it expires, and on
- * demand when a minute or less is left; one refresh at a time. A failed refresh falls back to the token at hand; a
- * failed first exchange is the user's error, as it is.
+ * Exchanges the credential for a short-lived JWT: refreshed in the background five minutes before it expires, on
+ * demand when a minute or less is left, and when the service refuses it; one refresh at a time. A failed refresh falls back to the
+ * token at hand; a failed first exchange is the user's error, as it is.
  *
  * While the current token is valid, a refresh is tried only once, so that requests do not wait for retries. Without a
  * valid token it is retried like any other request.
  */
 export class JwtTokenSource implements TokenSource {
   #jwt: string | undefined;
+  #expiresMs = -Infinity;
   #background: Subscription | undefined;
   #stopped = false;
   readonly #fetch: Observable<string>;
@@ -168,11 +184,14 @@ export class JwtTokenSource implements TokenSource {
   constructor(
     exchange: Observable<string>,
     patientExchange: Observable<string>,
+    /** For durations. */
     readonly scheduler: SchedulerLike,
+    readonly timeOfDay: Pick<SchedulerLike, 'now'>,
   ) {
     this.#fetch = defer(() => (this.#leftMs > 0 ? exchange : patientExchange)).pipe(
       tap((jwt) => {
         this.#jwt = jwt;
+        this.#expiresMs = scheduler.now() + lifetimeMs(jwt, timeOfDay.now());
       }),
       share(),
     );
@@ -184,7 +203,7 @@ export class JwtTokenSource implements TokenSource {
 
   /** How long the current token is still valid. */
   get #leftMs(): number {
-    return ((this.#jwt === undefined ? undefined : expiryMs(this.#jwt)) ?? 0) - this.scheduler.now();
+    return this.#expiresMs - this.scheduler.now();
   }
 
   token(): Observable<string> {
@@ -201,6 +220,14 @@ export class JwtTokenSource implements TokenSource {
     });
   }
 
+  renew(refused: string): Observable<string> {
+    if (refused === this.#jwt) {
+      this.#jwt = undefined;
+      this.#expiresMs = -Infinity;
+    }
+    return this.token();
+  }
+
   stop(): void {
     this.#stopped = true;
     this.#background?.unsubscribe();
@@ -210,7 +237,8 @@ export class JwtTokenSource implements TokenSource {
     // A first exchange may be answered after the client was closed.
     if (this.#stopped || this.#background !== undefined) return;
     this.#background = defer(() => {
-      const waitMs = this.#untilRefreshMs();
+      // A token that lives less than five minutes must not be fetched in a tight loop.
+      const waitMs = Math.max(SHORTEST_REFRESH_MS, this.#leftMs - REFRESH_BEFORE_EXPIRY_MS);
       const isLonger = waitMs > LONGEST_TIMER_MS;
       return timer(isLonger ? LONGEST_TIMER_MS : waitMs, this.scheduler).pipe(map(() => isLonger));
     })
@@ -223,13 +251,5 @@ export class JwtTokenSource implements TokenSource {
         catchError(() => EMPTY),
       )
       .subscribe();
-  }
-
-  #untilRefreshMs(): number {
-    const expires = this.#jwt === undefined ? undefined : expiryMs(this.#jwt);
-    // A token that lives less than five minutes must not be fetched in a tight loop.
-    return expires === undefined
-      ? RETRY_MS
-      : Math.max(SHORTEST_REFRESH_MS, expires - this.scheduler.now() - REFRESH_BEFORE_EXPIRY_MS);
   }
 }

@@ -1,13 +1,20 @@
-import type { ClientHttp2Session, ClientHttp2Stream, Settings } from 'node:http2';
-import type { TLSSocket } from 'node:tls';
+import { connect as connectHttp2, constants, type ClientHttp2Session, type Settings } from 'node:http2';
+import { isIP } from 'node:net';
+import { connect as connectSocket, type TLSSocket } from 'node:tls';
+import { Observable, type Subscriber } from 'rxjs';
+import { AnswerReader } from './AnswerReader.js';
 import type { BaseUrl } from './baseUrl.js';
-import type { Exchange } from './Exchange.js';
-import { isHeaderValue } from './headerText.js';
-import type { Carrier } from './Lanes.js';
-import { CONNECT_TIMEOUT_MS } from './tlsConnect.js';
-import { TransportFailure } from './Transport.js';
-import { writePieces } from './writePieces.js';
+import { failureOf } from './failureOf.js';
+import { headerFailure } from './headerText.js';
+import type { LanePool } from './LanePool.js';
+import { TransportFailure, type TransportRequest, type TransportResponse } from './Transport.js';
 
+export interface TlsOptions {
+  /** Certificates to trust instead of the usual ones. Default: Node's, with those of `NODE_EXTRA_CA_CERTS`. */
+  readonly ca?: string | Buffer;
+}
+
+export const CONNECT_TIMEOUT_MS = 10_000;
 /** Flow control: what a server may send before it hears from us. The protocol's 64 kB would make every large result slow. */
 const SESSION_WINDOW_BYTES = 32 * 1024 * 1024;
 const STREAM_WINDOW_BYTES = 8 * 1024 * 1024;
@@ -16,83 +23,108 @@ const MOST_STREAMS = 1000;
 /** The limit of a server that does not name one. */
 const USUAL_STREAMS = 100;
 const IDLE_MS = 60_000;
+const PING_TIMEOUT_MS = 5000;
 /** A stream that a server refuses unread is sent again at once, but not for ever. */
 const MOST_REFUSALS = 3;
 const SESSION_MEMORY_MB = 1024;
-/** Loaded when a server speaks HTTP/2: it takes as long as the rest of a first request. */
-const http2 = () => process.getBuiltinModule('node:http2');
 
-export interface Http2LaneOptions {
-  readonly baseUrl: BaseUrl;
-  /** Opens a connection that speaks HTTP/2. */
-  readonly connect: (done: (error: unknown, socket?: TLSSocket) => void) => void;
-  /** Most connections of the lane. */
-  readonly connections: number;
+/** Opens a TLS connection that offers HTTP/2 and HTTP/1.1; its `alpnProtocol` says what the server has chosen. */
+export function connectTls({ origin }: BaseUrl, options: TlsOptions): Observable<TLSSocket> {
+  return new Observable((subscriber) => {
+    const { hostname, port } = new URL(origin);
+    const host = hostname.replace(/^\[|\]$/g, '');
+    const socket = connectSocket({
+      host,
+      port: port === '' ? 443 : Number(port),
+      ALPNProtocols: ['h2', 'http/1.1'],
+      ...(isIP(host) === 0 ? { servername: host } : {}),
+      ...options,
+    });
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, 60_000);
+    // Kept for the life of the socket: an error that nobody listens to ends the process.
+    socket.on('error', (error) => subscriber.error(failureOf(error)));
+    const late = new TransportFailure('timeout', `no connection within ${CONNECT_TIMEOUT_MS / 1000} s`);
+    const timer = setTimeout(() => subscriber.error(late), CONNECT_TIMEOUT_MS);
+    let isTaken = false;
+    socket.once('secureConnect', () => {
+      isTaken = true;
+      subscriber.next(socket);
+      subscriber.complete();
+    });
+    return () => {
+      clearTimeout(timer);
+      if (!isTaken) socket.destroy();
+    };
+  });
+}
+
+/** A request that waits for a connection, or is on one. */
+interface Exchange {
+  readonly request: TransportRequest;
+  readonly subscriber: Subscriber<TransportResponse>;
+  refusals: number;
 }
 
 /** One connection: many requests at a time, as many as the server allows. */
-interface Connected {
+interface Http2Connection {
   readonly session: ClientHttp2Session;
   streams: number;
-  /** 0 until the server has said how many streams it takes. */
+  /** 0 until the server has said how many streams it takes, and while it is checked; −1 once the connection takes no more. */
   limit: number;
+  hasAnswered: boolean;
 }
 
 /**
  * A lane of HTTP/2: as few connections as the server's limit of concurrent streams allows.
  *
- * Node's own client carries it, not undici's: that one opens a connection for each request of a burst, and fails every
- * request in flight when a server asks, as load balancers do now and then, to go on with a new connection (GOAWAY). Here
- * what is in flight finishes on the old one.
+ * Node's own client carries it, not undici's: that one takes 1.7 times its CPU, and fails every request in flight when a server asks,
+ * as load balancers do now and then, to continue on a new connection (GOAWAY). Here what is in flight finishes on the old one.
  */
-export class Http2Lane implements Carrier {
-  readonly #options: Http2LaneOptions;
-  /** Those that take new requests. */
-  readonly #connected = new Set<Connected>();
-  /** All that are not closed yet, also those that only finish what they carry. */
+export class Http2Lane implements LanePool {
+  /** Connections that take new requests. */
+  readonly #connections = new Set<Http2Connection>();
+  /** All that are not closed yet. */
   readonly #sessions = new Set<ClientHttp2Session>();
-  readonly #streams = new Set<Exchange>();
   #waiting: Exchange[] = [];
+  #inFlight = 0;
   #opening = 0;
   /** How many streams the server takes on a connection; undefined until it has said it. */
   #usualLimit: number | undefined;
-  #closing: (() => void) | undefined;
-  #closed = false;
+  #onIdle: (() => void) | undefined;
+  #isDestroyed = false;
 
-  constructor(options: Http2LaneOptions) {
-    this.#options = options;
-  }
+  constructor(
+    /** Opens a connection that speaks HTTP/2. */
+    readonly connect: Observable<TLSSocket>,
+    readonly baseUrl: BaseUrl,
+    /** Most connections of the lane. */
+    readonly limit: number,
+    readonly mostBytes: number,
+  ) {}
 
-  /** Starts with a connection that is already open. */
-  adopt(socket: TLSSocket): void {
-    this.#speak(socket);
-  }
-
-  send(exchange: Exchange): void {
-    if (this.#closed) return exchange.fail(new Error('the connection is closed'));
-    this.#waiting.push(exchange);
-    this.#serve();
+  send(request: TransportRequest): Observable<TransportResponse> {
+    return new Observable((subscriber) => {
+      // Node would send other characters instead.
+      const failure = headerFailure(request.headers);
+      if (failure !== undefined) return subscriber.error(failure);
+      this.#waiting.push({ request, subscriber, refusals: 0 });
+      this.#serve();
+    });
   }
 
   close(): Promise<void> {
     return new Promise((resolve) => {
-      this.#closing = resolve;
+      this.#onIdle = resolve;
       this.#endWhenIdle();
     });
   }
 
-  destroy(): Promise<void> {
-    this.#closed = true;
-    const open = [...this.#waiting.splice(0), ...this.#streams];
-    for (const exchange of open) exchange.fail(new Error('the connection is closed'));
-    const closed = [...this.#sessions].map(
-      (session) =>
-        new Promise<void>((resolve) => {
-          session.once('close', resolve);
-          session.destroy();
-        }),
-    );
-    return Promise.all(closed).then(() => this.#closing?.());
+  async destroy(): Promise<void> {
+    this.#isDestroyed = true;
+    this.#failWaiting(new TransportFailure('connection', 'the client is destroyed'));
+    for (const session of this.#sessions) session.destroy();
+    this.#onIdle?.();
   }
 
   /** Gives waiting requests to connections that have room, and opens more connections for the rest. */
@@ -101,52 +133,52 @@ export class Http2Lane implements Carrier {
       const room = this.#withRoom();
       if (room === undefined) break;
       const exchange = this.#waiting.shift()!;
-      if (!exchange.settled) this.#carry(room, exchange);
+      if (!exchange.subscriber.closed) this.#carry(room, exchange);
     }
     if (this.#waiting.length > 0) this.#openMore();
-    else this.#endWhenIdle();
-  }
-
-  #openMore(): void {
-    this.#waiting = this.#waiting.filter((exchange) => !exchange.settled);
-    const unsaid = [...this.#connected].filter(({ limit }) => limit === 0).length;
-    // One connection is enough to learn how many are needed.
-    const perConnection = this.#usualLimit ?? Infinity;
-    const needed = Math.max(Math.ceil(this.#waiting.length / perConnection), Math.min(this.#waiting.length, 1));
-    for (let coming = this.#opening + unsaid; coming < needed; coming++) {
-      if (this.#opening + this.#connected.size >= this.#options.connections) break;
-      this.#open();
-    }
     this.#endWhenIdle();
   }
 
-  #withRoom(): Connected | undefined {
-    for (const connected of this.#connected) if (connected.streams < connected.limit) return connected;
+  #withRoom(): Http2Connection | undefined {
+    for (const connection of this.#connections) if (connection.streams < connection.limit) return connection;
     return undefined;
   }
 
-  #open(): void {
-    this.#opening++;
-    this.#options.connect((error, socket) => {
-      this.#opening--;
-      if (socket !== undefined && !this.#closed) return this.#speak(socket);
-      socket?.destroy();
-      this.#failWaiting(error ?? new Error('the connection is closed'));
-      this.#endWhenIdle();
-    });
+  #openMore(): void {
+    this.#waiting = this.#waiting.filter(({ subscriber }) => !subscriber.closed);
+    const unsaid = [...this.#connections].filter(({ limit }) => limit === 0).length;
+    // One connection is enough to learn how many are needed.
+    const needed =
+      Math.ceil(this.#waiting.length / (this.#usualLimit ?? Infinity)) || Math.min(this.#waiting.length, 1);
+    for (let coming = this.#opening + unsaid; coming < needed; coming++) {
+      if (this.#opening + this.#connections.size >= this.limit) break;
+      this.#opening++;
+      this.connect.subscribe({
+        next: (socket) => {
+          this.#opening--;
+          this.#speak(socket);
+        },
+        error: (error) => {
+          this.#opening--;
+          this.#failWaiting(error);
+          this.#endWhenIdle();
+        },
+      });
+    }
   }
 
   #speak(socket: TLSSocket): void {
-    const session = http2().connect(this.#options.baseUrl.origin, {
+    if (this.#isDestroyed) return void socket.destroy();
+    const session = connectHttp2(this.baseUrl.origin, {
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
       maxSessionMemory: SESSION_MEMORY_MB,
     });
-    const connected: Connected = { session, streams: 0, limit: 0 };
-    this.#connected.add(connected);
+    const connection: Http2Connection = { session, streams: 0, limit: 0, hasAnswered: false };
+    this.#connections.add(connection);
     this.#sessions.add(session);
-    let failure: unknown;
-    let hasSaid = false;
+    let hasSettings = false;
+    let failure: unknown = new TransportFailure('connection', 'the server closed the connection at once');
     // Without this, a server that never answers would be waited for forever.
     const silence = setTimeout(() => {
       failure = new TransportFailure('timeout', `no HTTP/2 settings within ${CONNECT_TIMEOUT_MS / 1000} s`);
@@ -154,104 +186,115 @@ export class Http2Lane implements Carrier {
     }, CONNECT_TIMEOUT_MS);
     session.on('remoteSettings', ({ maxConcurrentStreams = USUAL_STREAMS }: Settings) => {
       clearTimeout(silence);
-      hasSaid = true;
-      if (session.closed || session.destroyed) return;
-      connected.limit = this.#usualLimit = Math.max(1, Math.min(maxConcurrentStreams, MOST_STREAMS));
+      hasSettings = true;
+      if (connection.limit < 0 || session.closed) return;
+      connection.limit = this.#usualLimit = Math.max(1, Math.min(maxConcurrentStreams, MOST_STREAMS));
       this.#serve();
       // A program ends when its work is done, also with connections open.
-      if (connected.streams === 0) session.unref();
+      if (connection.streams === 0) session.unref();
     });
     session.once('connect', () => session.setLocalWindowSize(SESSION_WINDOW_BYTES));
-    session.on('goaway', () => this.#retire(connected));
+    session.on('goaway', () => this.#retire(connection));
     session.on('error', (error: Error) => {
       failure = error;
-      this.#retire(connected);
+      this.#retire(connection);
     });
     session.once('close', () => {
       clearTimeout(silence);
       this.#sessions.delete(session);
-      this.#retire(connected);
+      this.#retire(connection);
       // Otherwise a server that always hangs up at once would be asked forever.
-      if (!hasSaid) this.#failWaiting(failure ?? new Error('the server closed the connection at once'));
+      if (!hasSettings) this.#failWaiting(failure);
       this.#serve();
     });
     session.setTimeout(IDLE_MS, () => {
-      if (connected.streams === 0) session.close();
+      if (connection.streams === 0) session.close();
     });
-    session.ref();
   }
 
   /** Fails what waits where there is no other connection to wait for. */
   #failWaiting(error: unknown): void {
-    if (this.#opening > 0 || this.#connected.size > 0) return;
-    for (const exchange of this.#waiting.splice(0)) exchange.fail(error);
+    if (!this.#isDestroyed && (this.#opening > 0 || this.#connections.size > 0)) return;
+    for (const { subscriber } of this.#waiting.splice(0)) subscriber.error(failureOf(error));
+  }
+
+  /** No answer came, so the connection may be dead: it takes no request until the server has answered a ping. */
+  #check(connection: Http2Connection): void {
+    const { session, limit } = connection;
+    if (limit <= 0 || session.closed) return;
+    connection.limit = 0;
+    const dead = setTimeout(() => session.destroy(), PING_TIMEOUT_MS).unref();
+    const isSent = session.ping((error) => {
+      clearTimeout(dead);
+      if (error !== null || connection.limit !== 0) return;
+      connection.limit = limit;
+      this.#serve();
+    });
+    if (!isSent) session.destroy();
   }
 
   /** Nothing new goes over this connection; what is on it may finish. */
-  #retire(connected: Connected): void {
-    this.#connected.delete(connected);
-    connected.limit = -1;
-    if (!connected.session.closed && !connected.session.destroyed) connected.session.close();
+  #retire(connection: Http2Connection): void {
+    this.#connections.delete(connection);
+    connection.limit = -1;
+    if (!connection.session.closed) connection.session.close();
   }
 
-  #carry(connected: Connected, exchange: Exchange): void {
-    const { request } = exchange;
-    const { session } = connected;
-    const { constants } = http2();
-    const path = this.#options.baseUrl.prefix + request.path;
-    let stream: ClientHttp2Stream;
-    let body: Uint8Array | undefined;
+  #carry(connection: Http2Connection, exchange: Exchange): void {
+    const { session } = connection;
+    const { request, subscriber } = exchange;
     // Assigned one by one: spreading an object with such keys takes many times as long.
-    const headers: Record<string, string> = { ':method': request.method, ':path': path };
-    for (const name in request.headers) {
-      const value = request.headers[name]!;
-      // Node would send other characters instead.
-      if (!isHeaderValue(value)) return exchange.fail(new TransportFailure('request', `invalid ${name} header`));
-      headers[name] = value;
-    }
+    const headers: Record<string, string> = { ':method': request.method, ':path': this.baseUrl.prefix + request.path };
+    for (const name in request.headers) headers[name] = request.headers[name]!;
+    const wasAnswered = connection.hasAnswered;
+    let stream;
     try {
-      ({ body } = exchange);
-      stream = session.request(headers, { endStream: body === undefined });
+      stream = session.request(headers, { endStream: request.body === undefined });
     } catch (error) {
-      if (session.closed || session.destroyed) this.#retire(connected);
-      return exchange.fail(error);
+      if (session.closed) this.#retire(connection);
+      return subscriber.error(failureOf(error));
     }
-    if (connected.streams++ === 0) session.ref();
-    this.#streams.add(exchange);
-    stream.on('response', (headers) => exchange.responseStart(headers[':status'] ?? 0, headers));
-    stream.on('data', (chunk: Buffer) => exchange.responseData(chunk));
+    if (connection.streams++ === 0) session.ref();
+    this.#inFlight++;
+    const cancel = (): void => stream.close(constants.NGHTTP2_CANCEL);
+    const answer = new AnswerReader(subscriber, this.mostBytes, cancel);
+    let failure: Error | undefined;
+    stream.on('response', (head) => {
+      connection.hasAnswered = true;
+      answer.start(head[':status'] ?? 0, head);
+      if (answer.spoilsConnection) this.#retire(connection);
+    });
+    stream.on('data', (chunk: Buffer) => answer.data(chunk));
     stream.on('end', () => {
-      // If the stream was reset, the answer is incomplete.
-      if (stream.rstCode === constants.NGHTTP2_NO_ERROR && !stream.aborted && exchange.answered) exchange.responseEnd();
+      // A stream that was reset has no whole answer, even if the server calls that no error.
+      const isWhole = stream.rstCode === constants.NGHTTP2_NO_ERROR && !stream.aborted && answer.isWhole !== false;
+      if (isWhole && answer.hasBegun) answer.end();
       if (!stream.writableFinished) stream.close(constants.NGHTTP2_NO_ERROR);
     });
-    let failure: Error | undefined;
     stream.on('error', (error: Error) => (failure = error));
     stream.once('close', () => {
-      this.#streams.delete(exchange);
-      if (--connected.streams === 0 && !session.destroyed) session.unref();
-      const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && !exchange.answered;
-      if (isRefused && !exchange.settled && exchange.restarts < MOST_REFUSALS) {
-        // The server did nothing with it: it goes out again at once.
-        exchange.restart();
-        this.#waiting.unshift(exchange);
-      } else if (!exchange.settled)
-        exchange.fail(failure ?? new Error('the connection was closed before the answer was complete'));
+      this.#inFlight--;
+      if (--connection.streams === 0 && !session.destroyed) session.unref();
+      const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && !answer.hasBegun;
+      if (isRefused && !subscriber.closed && exchange.refusals++ < MOST_REFUSALS) this.#waiting.unshift(exchange);
+      else {
+        // Only a connection that has answered before can be one that the server was about to close.
+        const kind = wasAnswered && !answer.hasBegun ? 'reset' : 'connection';
+        const message = failure?.message ?? 'the connection was closed before the answer was complete';
+        subscriber.error(new TransportFailure(kind, message, failure));
+      }
       this.#serve();
     });
-    exchange.begin(() => {
-      // If no answer comes, the connection may be dead: the next request gets a new one.
-      if (!exchange.answered && exchange.isLate) this.#retire(connected);
-      stream.close(constants.NGHTTP2_CANCEL);
+    subscriber.add(() => {
+      if (stream.closed || stream.destroyed) return;
+      cancel();
+      if (!answer.hasBegun) this.#check(connection);
     });
-    if (exchange.isLarge) writePieces(stream, exchange.pieces(), () => stream.end());
-    else if (body !== undefined) stream.end(body);
+    if (request.body !== undefined) stream.end(request.body);
   }
 
   #endWhenIdle(): void {
-    if (this.#closing === undefined || this.#waiting.length > 0 || this.#streams.size > 0 || this.#opening > 0) return;
-    const done = this.#closing;
-    this.#closing = undefined;
-    void this.destroy().then(done);
+    if (this.#onIdle === undefined || this.#waiting.length + this.#inFlight + this.#opening > 0) return;
+    void this.destroy();
   }
 }

@@ -1,4 +1,4 @@
-import { ReplaySubject, share, type Observable } from 'rxjs';
+import { AsyncSubject, share, type Observable } from 'rxjs';
 
 /**
  * Runs once for all subscribers: later ones get the kept result. A failure is not kept, so a later subscriber tries again.
@@ -7,7 +7,7 @@ import { ReplaySubject, share, type Observable } from 'rxjs';
 export const once = <A>(source: Observable<A>): Observable<A> =>
   source.pipe(
     share({
-      connector: () => new ReplaySubject<A>(1),
+      connector: () => new AsyncSubject<A>(),
       resetOnError: true,
       resetOnComplete: false,
       resetOnRefCountZero: true,

@@ -1,21 +1,18 @@
-import { Observable } from 'rxjs';
-import type { Client, Dispatcher } from 'undici';
+import { concatMap, defer, map, of, tap, type Observable } from 'rxjs';
+import { EnvHttpProxyAgent, Pool, type Dispatcher } from 'undici';
+import type { TLSSocket } from 'node:tls';
+import { ValidationError } from '../wire/tinkerError.js';
 import type { BaseUrl } from './baseUrl.js';
-import { Deadlines } from './Deadlines.js';
-import { Exchange, type ExchangeOptions } from './Exchange.js';
-import { PlainConnection } from './http1/PlainConnection.js';
-import { PooledLane } from './http1/PooledLane.js';
-import { UndiciConnection, UndiciLane } from './http1/undici.js';
-import { Lanes, type Carrier } from './Lanes.js';
-import { LoadedLater } from './LoadedLater.js';
-import { Negotiation } from './negotiation.js';
-import { proxiesOf, type Proxies } from './proxies.js';
-import { CONNECT_TIMEOUT_MS, type TlsOptions } from './tlsConnect.js';
-import type { Lane, Transport, TransportRequest, TransportResponse } from './Transport.js';
+import { Http1Lane } from './http1.js';
+import { CONNECT_TIMEOUT_MS, connectTls, Http2Lane, type TlsOptions } from './http2.js';
+import type { LanePool } from './LanePool.js';
+import { proxiesOf } from './proxies.js';
+import { once } from './once.js';
+import { TransportFailure, type Lane, type Transport } from './Transport.js';
 
 export interface SocketTransportOptions {
   readonly baseUrl: BaseUrl;
-  /** Most connections of each lane. Default: no limit for polls, which over HTTP/1.1 each hold one; 128 for the others. */
+  /** Most connections of each lane. Default: no limit for polls, which over HTTP/1.1 each hold one; 128 or fewer for the others. */
   readonly connections?: Partial<Readonly<Record<Lane, number>>>;
   /** Default: `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` are respected when set. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
@@ -24,28 +21,31 @@ export interface SocketTransportOptions {
   readonly tls?: TlsOptions;
   /** How long a connection may take, and a proxy's answer to it. Default 10,000. */
   readonly connectTimeoutMs?: number;
+  /** An undici dispatcher that carries everything over HTTP/1.1, such as a MockAgent. Default: connections of its own. */
+  readonly dispatcher?: Dispatcher;
 }
 
 export interface SocketTransport {
   readonly transport: Transport;
-  /** Waits for what is in flight, then closes every connection. */
+  /** Waits for what is in flight, five seconds at the most, then closes every connection. */
   close(): Promise<void>;
   /** Fails what is in flight and closes every connection. */
   destroy(): Promise<void>;
 }
 
-const DEFAULT_CONNECTIONS: Partial<Record<Lane, number>> = {
+/** Most connections of a lane; null: no limit. */
+const CONNECTIONS: Readonly<Record<Lane, number | null>> = {
   session: 8,
   training: 128,
   sampling: 128,
+  polls: null,
+  sessionPolls: null,
   telemetry: 2,
   rest: 32,
 };
 const MIB = 2 ** 20;
-/** Most bytes that a plain connection reads at a time. */
-const READ_BYTES = 256 * 1024;
 /** Results may be large, though not larger than a text can be; everything else is a few fields or a page of a list. */
-const DEFAULT_MOST_BYTES: Readonly<Record<Lane, number>> = {
+const MOST_BYTES: Readonly<Record<Lane, number>> = {
   session: 16 * MIB,
   training: 16 * MIB,
   sampling: 16 * MIB,
@@ -54,111 +54,129 @@ const DEFAULT_MOST_BYTES: Readonly<Record<Lane, number>> = {
   telemetry: MIB,
   rest: 64 * MIB,
 };
+/** By then nothing of the client is in flight; what is left is a server that has stopped answering. */
+const CLOSE_MS = 5000;
+/** A server that speaks HTTP/2 only ends the handshake of a client that offers HTTP/1.1 alone. */
+const WANTS_HTTP2 = 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL';
 
 /**
- * Real sockets, with connections of its own for each lane, made when the lane is first used: HTTP/2 where the server offers
- * it over TLS, HTTP/1.1 everywhere else, and through a proxy.
+ * Real sockets, with connections of its own for each lane, opened when the lane is first used: HTTP/2 where the server offers
+ * it over TLS, HTTP/1.1 everywhere else and through a proxy.
  *
- * @throws ValidationError when a proxy variable is no URL.
+ * @throws ValidationError when a proxy variable is no URL, or a number of connections makes no sense.
  */
 export function socketTransport(options: SocketTransportOptions): SocketTransport {
-  const { baseUrl, environment = process.env, tls = {} } = options;
+  const { baseUrl, environment = process.env, tls = {}, dispatcher } = options;
+  checkConnections(options.connections ?? {});
+  const connections = { ...CONNECTIONS, ...options.connections };
+  const mostBytes = { ...MOST_BYTES, ...options.mostBytes };
   const proxies = proxiesOf(environment);
-  const deadlines = new Deadlines();
-  const mayBeHttp2 = proxies === undefined && baseUrl.origin.startsWith('https:');
-  const protocol = mayBeHttp2 ? new Negotiation({ baseUrl, tls, onDowngrade: () => lanes.retireAll() }) : undefined;
-  const limitOf = (lane: Lane): number | null => options.connections?.[lane] ?? DEFAULT_CONNECTIONS[lane] ?? null;
-  const plain =
-    proxies === undefined && baseUrl.origin.startsWith('http:') ? plainLanes(options, deadlines) : undefined;
-  const loaded = new LoadedLater(() =>
-    proxies === undefined ? loadLanes(options) : loadProxiedLanes(options, proxies),
+  const mayBeHttp2 = baseUrl.origin.startsWith('https:') && proxies === undefined && dispatcher === undefined;
+  const pools = new Map<Lane, LanePool>();
+  const retired = new Set<LanePool>();
+  /** undefined until the first connection has told. */
+  let isHttp2: boolean | undefined = mayBeHttp2 ? undefined : false;
+  /** The connection that told; the first lane takes it over. */
+  let firstSocket: TLSSocket | undefined;
+
+  /** The server has changed the protocol: what is in flight finishes, and the next request asks anew. */
+  const forgetProtocol = (): void => {
+    isHttp2 = undefined;
+    for (const [lane, pool] of pools) {
+      pools.delete(lane);
+      retired.add(pool);
+      void pool.close().finally(() => retired.delete(pool));
+    }
+  };
+  const protocolKnown = once(
+    connectTls(baseUrl, tls).pipe(
+      map((socket) => {
+        isHttp2 = socket.alpnProtocol === 'h2';
+        if (isHttp2) firstSocket = socket.unref();
+        else socket.destroy();
+      }),
+    ),
   );
-
-  const shared: ExchangeOptions = {
-    deadlines,
-    mostBytes: { ...DEFAULT_MOST_BYTES, ...options.mostBytes },
-    onResponse: ({ lane }, { status, body }) => {
-      // A 400 without a body comes from a proxy, not from the service; a new connection helps.
-      if (status === 400 && body.length === 0) lanes.retire(lane);
-    },
+  const http2Socket: Observable<TLSSocket> = defer(() => {
+    const socket = firstSocket;
+    firstSocket = undefined;
+    return socket === undefined || socket.destroyed ? connectTls(baseUrl, tls) : of(socket.ref());
+  }).pipe(
+    tap((socket) => {
+      if (socket.alpnProtocol === 'h2') return;
+      socket.destroy();
+      forgetProtocol();
+      throw new TransportFailure('connection', 'the server no longer offers HTTP/2');
+    }),
+  );
+  const open = (lane: Lane): LanePool =>
+    isHttp2 === true
+      ? new Http2Lane(http2Socket, baseUrl, connections[lane] ?? Infinity, mostBytes[lane])
+      : new Http1Lane(dispatcher ?? openPool(options, connections[lane]), baseUrl, mostBytes[lane]);
+  const poolOf = (lane: Lane): LanePool => {
+    let pool = pools.get(lane);
+    if (pool === undefined) pools.set(lane, (pool = open(lane)));
+    return pool;
   };
-  const lanes = new Lanes();
-  const carry = (exchange: Exchange): void => {
-    const { lane } = exchange.request;
-    const over = (laneOf: MakeLane): void => lanes.of(lane, () => laneOf(limitOf(lane))).send(exchange);
-    if (plain !== undefined) over(plain);
-    else if (protocol?.isHttp2 === true) over((limit) => protocol.lane(limit ?? Infinity));
-    else loaded.use(exchange, over);
-  };
 
-  const send = (request: TransportRequest): Observable<TransportResponse> =>
-    new Observable((subscriber) => {
-      const exchange = new Exchange(request, subscriber, shared);
-      if (protocol === undefined || protocol.isKnown) carry(exchange);
-      else protocol.ask(exchange, () => carry(exchange));
-      return exchange;
-    });
+  const sendOverTls: Transport = (request) =>
+    (isHttp2 === undefined ? protocolKnown : of(undefined)).pipe(
+      concatMap(() => poolOf(request.lane).send(request)),
+      tap({
+        error: ({ cause }: TransportFailure) => {
+          if ((cause as { code?: unknown } | undefined)?.code === WANTS_HTTP2) forgetProtocol();
+        },
+      }),
+    );
 
-  const end = async (how: 'close' | 'destroy'): Promise<void> => {
-    if (how === 'destroy') {
-      protocol?.stop();
-      loaded.destroy();
-    } else await protocol?.settled();
-    await loaded.settled();
-    await lanes[how]();
-    protocol?.stop();
-    deadlines.stop();
+  const destroy = async (): Promise<void> => {
+    firstSocket?.destroy();
+    const all = [...pools.values(), ...retired];
+    pools.clear();
+    // A dispatcher of the caller's is the caller's to close.
+    if (dispatcher === undefined) await within(CLOSE_MS, Promise.all(all.map((pool) => pool.destroy())));
   };
   return {
-    transport: Object.assign(send, {
-      timesOut: true,
-      hasRoom: (lane: Lane, onRoom: () => void) => lanes.hasRoom(lane, onRoom),
-    }),
-    close: () => end('close'),
-    destroy: () => end('destroy'),
+    transport: mayBeHttp2
+      ? (request) => defer(() => sendOverTls(request))
+      : (request) => poolOf(request.lane).send(request),
+    close: async () => {
+      const all = [...pools.values(), ...retired];
+      if (dispatcher === undefined) await within(CLOSE_MS, Promise.all(all.map((pool) => pool.close())));
+      await destroy();
+    },
+    destroy,
   };
 }
 
-/** Makes a lane of so many connections at most. */
-type MakeLane = (limit: number | null) => Carrier;
-
-/** Exchange has its own deadlines: undici's restart with every byte, and include the upload. */
-const settingsOf = ({ tls, connectTimeoutMs: timeout = CONNECT_TIMEOUT_MS }: SocketTransportOptions) =>
-  ({ connect: { timeout, ...tls }, headersTimeout: 0, bodyTimeout: 0 }) as const;
-
-/** Connections without TLS need nothing of undici. */
-function plainLanes(options: SocketTransportOptions, deadlines: Deadlines): MakeLane {
-  const { baseUrl, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options;
-  const readBuffer = Buffer.allocUnsafeSlow(READ_BYTES);
-  const connection = () => new PlainConnection({ baseUrl, connectTimeoutMs, deadlines, readBuffer });
-  return (limit) => new PooledLane(connection, limit ?? Infinity);
+/** The client has its own time limits: undici's restart with every byte. */
+function openPool(options: SocketTransportOptions, connections: number | null): Dispatcher {
+  const { baseUrl, environment = process.env, tls, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options;
+  const connect = { timeout: connectTimeoutMs, ...tls };
+  const settings = { connect, connections, headersTimeout: 0, bodyTimeout: 0 };
+  const proxies = proxiesOf(environment);
+  if (proxies === undefined) return new Pool(baseUrl.origin, settings);
+  // By default undici waits five minutes for a proxy that accepts a connection and says nothing.
+  const clientFactory = (proxy: URL, own: object): Dispatcher =>
+    new Pool(proxy, { ...own, headersTimeout: connectTimeoutMs });
+  return new EnvHttpProxyAgent({ ...settings, ...proxies, clientFactory });
 }
 
-async function loadLanes(options: SocketTransportOptions): Promise<MakeLane> {
-  const Connection = await loadClient();
-  const { baseUrl } = options;
-  const connection = () => new UndiciConnection(new Connection(baseUrl.origin, settingsOf(options)), baseUrl);
-  return (limit) => new PooledLane(connection, limit ?? Infinity);
-}
-
-/** undici's client by itself: all of undici takes three times as long to load. Where a release has moved it, all of undici. */
-async function loadClient(): Promise<typeof Client> {
-  try {
-    // @ts-expect-error undici has types for the whole of it only
-    const { default: Part } = (await import('undici/lib/dispatcher/client.js')) as { default: typeof Client };
-    return Part;
-  } catch {
-    return (await import('undici')).Client;
+function checkConnections(connections: Readonly<Record<string, unknown>>): void {
+  for (const [lane, count] of Object.entries(connections)) {
+    if (!Object.hasOwn(CONNECTIONS, lane))
+      throw new ValidationError(
+        `connections.${lane} is not a lane: expected one of ${Object.keys(CONNECTIONS).join(', ')}`,
+      );
+    if (!(count === Infinity || (Number.isInteger(count) && (count as number) >= 1)))
+      throw new ValidationError(`connections.${lane} must be an integer >= 1, got ${String(count)}`);
   }
 }
 
-async function loadProxiedLanes(options: SocketTransportOptions, proxies: Proxies): Promise<MakeLane> {
-  const { EnvHttpProxyAgent, Pool } = await import('undici');
-  const { baseUrl, connectTimeoutMs: headersTimeout = CONNECT_TIMEOUT_MS } = options;
-  // By default undici waits five minutes for a proxy that accepts a connection and says nothing.
-  const clientFactory = (proxy: URL, settings: object): Dispatcher => new Pool(proxy, { ...settings, headersTimeout });
-  return (limit) => {
-    const agent = new EnvHttpProxyAgent({ ...settingsOf(options), connections: limit, ...proxies, clientFactory });
-    return new UndiciLane(agent, baseUrl);
-  };
+/** The work, or the end of the time for it. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
+  await Promise.race([work.catch(() => undefined), late]);
+  clearTimeout(timer);
 }

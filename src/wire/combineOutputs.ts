@@ -1,4 +1,4 @@
-import type { ForwardBackwardOutput } from '../../wire/training.js';
+import type { ForwardBackwardOutput } from './training.js';
 
 type Reduce = (values: readonly number[], weights: readonly number[]) => number;
 type MayReduce = (values: readonly number[], weights: readonly number[]) => number | undefined;

@@ -1,10 +1,11 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { firstValueFrom } from 'rxjs';
+import { asyncScheduler, firstValueFrom } from 'rxjs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { resolveBaseUrl } from '../../src/transport/baseUrl.js';
 import type { TransportFailure, TransportRequest, TransportResponse } from '../../src/transport/Transport.js';
 import { socketTransport, type SocketTransport } from '../../src/transport/socketTransport.js';
+import { withTimeout } from '../../src/transport/withTimeout.js';
 
 let server: Server;
 let sockets: SocketTransport;
@@ -31,15 +32,10 @@ afterEach(async () => {
 
 const ask = (request: Partial<TransportRequest>): Promise<TransportResponse> =>
   firstValueFrom(
-    sockets.transport({
-      method: 'POST',
-      path: '/x',
-      lane: 'training',
-      headers: {},
-      body: '{}',
-      timeoutMs: 300,
-      ...request,
-    }),
+    withTimeout(
+      sockets.transport,
+      asyncScheduler,
+    )({ method: 'POST', path: '/x', lane: 'training', headers: {}, body: '{}', timeoutMs: 300, ...request }),
   );
 const failing = (request: Partial<TransportRequest>): Promise<TransportFailure> =>
   ask(request).then(
@@ -57,31 +53,15 @@ function pour(socket: Socket, piece: Buffer): void {
 }
 
 describe('an upload', () => {
-  it('that takes longer than timeoutMs and moves all the time was a headers timeout', async () => {
-    const body = new Uint8Array(16 * 1024 * 1024);
-    await serve((socket) => {
-      let seen = 0;
-      socket.on('data', (data) => {
-        seen += data.length;
-        socket.pause();
-        setTimeout(() => socket.resume(), data.length / 8192);
-        if (seen > body.length) socket.write(`${HEAD}content-length: 2\r\n\r\n{}`);
-      });
-    });
-    const startedMs = performance.now();
-    expect((await ask({ body, timeoutMs: 800 })).status).toBe(200);
-    expect(performance.now() - startedMs).toBeGreaterThan(800);
-  });
-
   it('that does not move is late', async () => {
     await serve((socket) => socket.pause());
-    expect(await failing({ body: new Uint8Array(48 * 1024 * 1024) })).toMatchObject({
+    expect(await failing({ body: new Uint8Array(60_000) })).toMatchObject({
       kind: 'timeout',
-      message: 'the request could not be sent on for 0.3 s',
+      message: 'no answer within 0.3 s',
     });
   });
 
-  it('arrives whole, in pieces', async () => {
+  it('arrives whole', async () => {
     const body = Uint8Array.from({ length: 3_000_001 }, (_, index) => index % 251);
     const seen: Buffer[] = [];
     await serve((socket) => {
@@ -100,16 +80,16 @@ describe('an upload', () => {
 });
 
 describe('an answer', () => {
-  it('that trickles was waited for without an end', async () => {
+  it('that trickles is late', async () => {
     await serve((socket) => {
       socket.write(CHUNKED);
       const drip = setInterval(() => socket.write(chunk(1)), 20);
       socket.on('close', () => clearInterval(drip));
     });
-    expect(await failing({})).toMatchObject({ kind: 'timeout', message: 'the answer was not complete after 0.3 s' });
+    expect(await failing({})).toMatchObject({ kind: 'timeout', message: 'no answer within 0.3 s' });
   });
 
-  it('whose headers trickle was waited for without an end', async () => {
+  it('whose headers trickle is late', async () => {
     await serve((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n');
       const drip = setInterval(() => socket.write('x: y\r\n'), 20);
@@ -118,25 +98,10 @@ describe('an answer', () => {
     expect(await failing({})).toMatchObject({ kind: 'timeout', message: 'no answer within 0.3 s' });
   });
 
-  it('that is large and comes steadily has the time it needs', async () => {
-    await serve((socket) => {
-      socket.write(`${HEAD}content-length: 2000000\r\n\r\n`);
-      let sent = 0;
-      const flow = setInterval(() => {
-        if (sent === 2_000_000) return clearInterval(flow);
-        sent += 100_000;
-        socket.write(Buffer.alloc(100_000));
-      }, 40);
-    });
-    const startedMs = performance.now();
-    expect((await ask({})).body).toHaveLength(2_000_000);
-    expect(performance.now() - startedMs).toBeGreaterThan(600);
-  });
-
-  it('without an end took all memory: it is cut at the most of its kind', async () => {
+  it('without an end is cut at the most of its kind', async () => {
     let written = 0;
     await serve((socket) => {
-      socket.write(`${HEAD}transfer-encoding: chunked\r\n\r\n`);
+      socket.write(CHUNKED);
       pour(socket, Buffer.from(chunk(65_536)));
       socket.on('close', () => (written = socket.bytesWritten));
     });
@@ -172,17 +137,24 @@ describe('an answer', () => {
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe('a proxy', () => {
-  it.each(['http', 'https'])(
-    'that accepts connections and says nothing was waited for without a word: %s',
-    async (scheme) => {
-      await serve(() => {});
-      const proxy = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-      sockets = socketTransport({
-        baseUrl: resolveBaseUrl(`${scheme}://127.0.0.1:9`, undefined),
-        environment: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy },
-        connectTimeoutMs: 200,
-      });
-      await expect(ask({})).rejects.toMatchObject({ kind: 'timeout' });
-    },
-  );
+  const through = (scheme: string): void => {
+    const proxy = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    sockets = socketTransport({
+      baseUrl: resolveBaseUrl(`${scheme}://127.0.0.1:9`, undefined),
+      environment: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy },
+      connectTimeoutMs: 200,
+    });
+  };
+
+  it.each(['http', 'https'])('that accepts connections and says nothing is late: %s', async (scheme) => {
+    await serve(() => {});
+    through(scheme);
+    await expect(ask({ timeoutMs: 60_000 })).rejects.toMatchObject({ kind: 'timeout' });
+  });
+
+  it.each(['http', 'https'])('that wants other credentials (407) is final: %s', async (scheme) => {
+    await serve((socket) => socket.on('data', () => socket.write('HTTP/1.1 407 No\r\ncontent-length: 0\r\n\r\n')));
+    through(scheme);
+    await expect(ask({})).rejects.toMatchObject({ kind: 'proxy' });
+  });
 });

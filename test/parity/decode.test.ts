@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { combineOutputs } from '../../src/client/training/combineOutputs.js';
+import { combineOutputs } from '../../src/wire/combineOutputs.js';
 import {
   decodeForwardBackwardOutput,
   encodeForwardBackwardOutput,

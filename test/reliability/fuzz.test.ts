@@ -9,7 +9,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { HuggingFaceTokenizer, kimiTokenizer, TokenizerError } from '../../src/chat/tokenizer/index.js';
 import { imageSize } from '../../src/chat/renderers/images.js';
 import { RendererError } from '../../src/chat/renderers/RendererError.js';
-import { readJson } from '../../src/client/connection/readJson.js';
+import { readJson } from '../../src/client/connection/answer.js';
 import { isTinkerError, ModelInput, TensorData } from '../../src/index.js';
 import { decodeState, encodeState, EngineUserError } from '../../src/local/engine/index.js';
 import {
@@ -22,8 +22,6 @@ import {
   resumeFrom,
 } from '../../src/sources/index.js';
 import { ServerSentEventParser } from '../../src/sources/internal/serverSentEventParser.js';
-import { AnswerReader, type AnswerSink } from '../../src/transport/http1/AnswerReader.js';
-import { TransportFailure } from '../../src/transport/Transport.js';
 import * as wire from '../../src/wire/index.js';
 import { fuzz } from './support/Fuzzer.js';
 import { Mutator } from './support/mutate.js';
@@ -85,46 +83,6 @@ describe('protobuf', () => {
   ] as const)('%s is read or refused', async (name, read, seed) => {
     await fuzz({ name: `protobuf, ${name}`, input: bytesOf(seed), read, refuses: isClear }, 3000 * TIMES, report);
   });
-});
-
-/** What is read of an answer that comes in pieces of so many bytes. */
-function answerIn(bytes: Uint8Array, pieceBytes: number): { seen: string; end: number | undefined } {
-  const reader = new AnswerReader();
-  let seen = '';
-  const sink: AnswerSink = {
-    responseStart: (status, headers) => (seen += `${status} ${JSON.stringify(headers)} `),
-    responseData: (chunk) => (seen += chunk.toString('latin1')),
-  };
-  for (let at = 0; at < bytes.length; at += pieceBytes) {
-    const end = reader.read(Buffer.from(bytes.subarray(at, at + pieceBytes)), sink);
-    if (end !== undefined) return { seen, end: at + end };
-  }
-  return { seen, end: undefined };
-}
-
-it('an answer of HTTP/1.1 is read or refused, and the same in pieces', async () => {
-  const heads = [
-    'content-length: 5\r\nkeep-alive: timeout=5',
-    'Transfer-Encoding: chunked\r\nx: y',
-    'connection: close',
-  ];
-  const bodies = ['hello', '2;a\r\nhe\r\n3\r\nllo\r\n0\r\nx: y\r\n\r\n', 'hello'];
-  const seeds = heads.map((head, at) => Buffer.from(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n${bodies[at]}`));
-  const refusal = (error: unknown): boolean => error instanceof TransportFailure;
-  const outcome = (read: () => unknown): unknown => {
-    try {
-      return read();
-    } catch (error) {
-      if (!refusal(error)) throw error;
-      return 'refused';
-    }
-  };
-  const read = (bytes: Uint8Array): unknown => {
-    const whole = answerIn(bytes, Infinity);
-    for (const pieceBytes of [1, 7]) expect(outcome(() => answerIn(bytes, pieceBytes))).toStrictEqual(whole);
-    return whole;
-  };
-  await fuzz({ name: 'HTTP/1.1, an answer', input: bytesOf(...seeds), read, refuses: refusal }, 3000 * TIMES, report);
 });
 
 /** Bodies that the Python SDK or its server once sent; what is no JSON is left out. */

@@ -3,10 +3,11 @@
  * hears of another's end. `npm run test:fuzz` goes on for longer.
  */
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import type { Subscription } from 'rxjs';
+import { asyncScheduler, type Subscription } from 'rxjs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { resolveBaseUrl } from '../../src/transport/baseUrl.js';
 import { socketTransport, type SocketTransport } from '../../src/transport/socketTransport.js';
+import { withTimeout } from '../../src/transport/withTimeout.js';
 import type { TransportFailure, TransportRequest, TransportResponse } from '../../src/transport/Transport.js';
 import { Mutator } from './support/mutate.js';
 
@@ -142,8 +143,10 @@ it.each([1, 2])(
       const path = `/${name}/${encodeURIComponent(way)}`;
       const request: TransportRequest = { method: 'POST', path, lane: 'rest', headers, timeoutMs: 60, ...bodyOf() };
       live.set(name, undefined);
-      if (chance.below(4) === 0) transport.transport.hasRoom!('rest', () => depth < 6 && start(depth + 1));
-      const subscription = transport.transport(request).subscribe({
+      const subscription = withTimeout(
+        transport.transport,
+        asyncScheduler,
+      )(request).subscribe({
         next: ({ body }: TransportResponse) => {
           answered++;
           const text = Buffer.from(body).toString();

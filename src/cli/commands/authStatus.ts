@@ -8,7 +8,7 @@ export default async function authStatus(context: Context): Promise<void> {
   const { resolveCredential } = await import('../../transport/auth.js');
   const say = (text: string) => context.format === 'table' && context.stdout.write(`${text}\n`);
   try {
-    resolveCredential({ environment: process.env }).stop();
+    resolveCredential({ isHosted: false, environment: process.env }).stop();
   } catch {
     say('Credentials available: no');
     if (context.format === 'json') printJson(context, { credentials: false, accessible: false });

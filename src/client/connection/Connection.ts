@@ -1,5 +1,4 @@
 import {
-  Observable,
   EMPTY,
   Subject,
   catchError,
@@ -9,27 +8,35 @@ import {
   of,
   takeUntil,
   tap,
+  throwError,
+  throwIfEmpty,
+  type Observable,
   type OperatorFunction,
   type SchedulerLike,
-  type Subscriber,
 } from 'rxjs';
 import { isLeft } from 'fp-ts/lib/Either.js';
 import type * as t from 'io-ts';
 import { JwtTokenSource, type TokenSource } from '../../transport/auth.js';
 import type { BaseUrl } from '../../transport/baseUrl.js';
+import { once } from '../../transport/once.js';
 import type { OnExit } from '../../transport/system.js';
-import type { Lane, Transport, TransportRequest, TransportResponse } from '../../transport/Transport.js';
+import {
+  TransportFailure,
+  type Lane,
+  type Transport,
+  type TransportRequest,
+  type TransportResponse,
+} from '../../transport/Transport.js';
+import { withTimeout } from '../../transport/withTimeout.js';
 import { AuthTokenResponse, ClientConfig, ClientConfigRequest, DynamicConfig } from '../../wire/session.js';
-import { Answer } from './Answer.js';
+import { decodeJson } from './answer.js';
 import { Billing } from './Billing.js';
-import { ClosedError, NotFoundError, type TinkerError } from '../errors.js';
+import { AuthenticationError, ClosedError, NotFoundError, type TinkerError } from '../errors.js';
 import { EventBus, type WorkKind } from '../events.js';
 import type { ServerProfile } from '../profile.js';
-import { mayHaveArrived, statusError } from './failure.js';
-import { once } from './once.js';
-import { decodeJson } from './readJson.js';
+import { connectionError, mayHaveArrived, statusError } from './failure.js';
+import { retryFailures } from './retryFailures.js';
 import { isSecretHeader, Secrets } from './Secrets.js';
-import { resend } from './resend.js';
 
 /** One call of the service. */
 export interface Call {
@@ -37,13 +44,15 @@ export interface Call {
   /** Below `/api/v1/`, query included. */
   readonly path: string;
   readonly lane: Lane;
-  /** JSON, as a value or as what writes its text when it is sent, or protobuf bytes. */
+  /** The body: JSON as a value or as text, or protobuf bytes. */
   readonly json?: unknown;
-  readonly writeJson?: () => string;
+  readonly jsonText?: string;
   readonly protobuf?: Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
   /** Default: the connection's. */
   readonly timeoutMs?: number;
+  /** About how large the answer will be, where that is known. */
+  readonly answerBytes?: number;
   /** A status that is an answer like a success, not a failure. */
   readonly alsoAnswer?: number;
 }
@@ -54,6 +63,8 @@ export interface ConnectionOptions {
   readonly credential: TokenSource;
   /** The credential for services that require the credential command. */
   readonly commandCredential: () => TokenSource;
+  /** How the credential is sent. */
+  readonly auth: 'x-api-key' | 'bearer';
   readonly sdkVersion: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly scheduler: SchedulerLike;
@@ -91,6 +102,7 @@ export class Connection {
   readonly random: () => number;
   readonly uuid: () => string;
   readonly onExit: OnExit;
+  readonly pollTimeoutMs: number;
   readonly events: EventBus;
   readonly billing: Billing;
   /** What must not be shown when a service echoes it. */
@@ -99,36 +111,38 @@ export class Connection {
   readonly #options: ConnectionOptions;
   #tokens: TokenSource;
   #config: ClientConfig | undefined;
+  #lastToken = '';
   #closed = false;
   readonly #closing = new Subject<void>();
   readonly #ready: Observable<ClientConfig>;
 
   constructor(options: ConnectionOptions) {
+    const { scheduler, timeOfDay } = options;
     this.#options = options;
     this.baseUrl = options.baseUrl;
     this.sdkVersion = options.sdkVersion;
-    this.scheduler = options.scheduler;
+    this.scheduler = scheduler;
     this.background = options.background;
-    this.timeOfDay = options.timeOfDay;
+    this.timeOfDay = timeOfDay;
     this.random = options.random;
     this.uuid = options.uuid;
     this.onExit = options.onExit;
+    this.pollTimeoutMs = options.pollTimeoutMs;
     this.secrets.addHeaders(options.headers);
-    this.#transport = options.transport;
+    this.#transport = withTimeout(options.transport, scheduler);
     this.#tokens = options.credential;
     this.events =
       options.events ??
       new EventBus(
-        () => options.scheduler.now(),
-        () => options.timeOfDay.now(),
+        () => scheduler.now(),
+        () => timeOfDay.now(),
       );
     this.billing = new Billing(() => (this.#config?.billingExceptionMaxPauseDurationSec ?? 3600) * 1000, this.events);
     this.#ready = once(
       (options.config === undefined ? this.#fetchConfig() : of(options.config)).pipe(
-        map((config) => {
+        tap((config) => {
           this.#config = config;
           if (config.pjwtAuthEnabled) this.#exchangeTokens(config);
-          return config;
         }),
         // Shared work may outlive the calls that wait for it, but not the client.
         takeUntil(this.#closing),
@@ -156,11 +170,6 @@ export class Connection {
     return this.#config;
   }
 
-  /** How long a poll may take to be answered. */
-  get pollTimeoutMs(): number {
-    return this.#options.pollTimeoutMs;
-  }
-
   /** The JWT behind the requests, where the service uses them. */
   token(): Observable<string> {
     return this.ready().pipe(concatMap(() => this.#tokens.token()));
@@ -168,68 +177,59 @@ export class Connection {
 
   /** One try: the response if it is a success, else one of this library's errors. */
   attempt(call: Call, idempotencyKey?: string): Observable<TransportResponse> {
-    return new Observable((subscriber) => {
+    return defer(() => {
       // Checked by each try: while a request waits to be retried, the token may change and the client may be closed.
-      if (this.#closed && call.lane !== 'telemetry') {
-        subscriber.error(new ClosedError('the client is closed'));
-        return;
-      }
-      const current = this.#tokens.current();
-      if (current !== undefined) return this.#exchange(call, current, idempotencyKey, subscriber);
-      const answer = (token: string): Observable<TransportResponse> => this.#answer(call, token, idempotencyKey);
-      this.#tokens.token().pipe(concatMap(answer)).subscribe(subscriber);
+      if (this.#closed && call.lane !== 'telemetry') return throwError(() => new ClosedError('the client is closed'));
+      const token = this.#tokens.current();
+      if (token !== undefined) return this.#exchange(call, token, idempotencyKey);
+      return this.#tokens.token().pipe(concatMap((fetched) => this.#exchange(call, fetched, idempotencyKey)));
     });
   }
 
-  #answer(call: Call, token: string, idempotencyKey: string | undefined): Observable<TransportResponse> {
-    return new Observable((subscriber) => this.#exchange(call, token, idempotencyKey, subscriber));
+  /** One request and its answer. A token that the service refuses is renewed, once. */
+  #exchange(call: Call, token: string, idempotencyKey?: string, mayRenew = true): Observable<TransportResponse> {
+    return this.#transport(this.#toRequest(call, token, idempotencyKey)).pipe(
+      // A custom transport may end like this; without an answer the call would succeed with nothing.
+      throwIfEmpty(() => new TransportFailure('connection', 'the transport ended without an answer')),
+      map((response) => this.#checked(response, call)),
+      catchError((thrown: unknown) => {
+        const error = thrown instanceof TransportFailure ? connectionError(thrown, nameOf(call)) : thrown;
+        const renewed = error instanceof AuthenticationError && mayRenew ? this.#tokens.renew?.(token) : undefined;
+        if (renewed === undefined) return throwError(() => error);
+        return renewed.pipe(concatMap((fresh) => this.#exchange(call, fresh, idempotencyKey, false)));
+      }),
+    );
   }
 
-  /**
-   * The one request under every other. By hand instead of `timeout`, `map` and `catchError`, because each sample
-   * passes here twice, and those three together cost as much as the request itself.
-   */
-  #exchange(
-    call: Call,
-    token: string,
-    idempotencyKey: string | undefined,
-    subscriber: Subscriber<TransportResponse>,
-  ): void {
-    const { timeoutMs = this.#options.timeoutMs } = call;
-    const answer = new Answer(subscriber, call, this);
-    if (this.#transport.timesOut !== true) answer.limit(this.scheduler, timeoutMs);
-    this.#transport(this.#toRequest(call, token, idempotencyKey, timeoutMs)).subscribe(answer);
-  }
-
-  /** Whether a request in the lane would be sent at once; if not, `onRoom` is called once when it may be. */
-  hasRoom(lane: Lane, onRoom: () => void): boolean {
-    return this.#transport.hasRoom?.(lane, onRoom) ?? true;
-  }
-
-  /** The error of an unsuccessful response. */
-  refusal(response: TransportResponse, { method = 'POST', path, headers = {} }: Call): TinkerError {
-    this.secrets.addHeaders(headers);
-    const read = { ...response, body: response.body.subarray(0, LONGEST_REFUSAL) };
-    return statusError(this.secrets.redactResponse(read), `${method} /api/v1/${path}`, this.timeOfDay.now());
+  /** @throws the error of an unsuccessful response. */
+  #checked(response: TransportResponse, call: Call): TransportResponse {
+    const { status, headers, body } = response;
+    if (headers['x-deprecation-note'] !== undefined) this.#noteDeprecation(headers, call.path);
+    if ((status >= 200 && status < 300) || status === call.alsoAnswer) return response;
+    this.secrets.addHeaders(call.headers ?? {});
+    const read = { status, headers, body: body.subarray(0, LONGEST_REFUSAL) };
+    throw statusError(this.secrets.redactResponse(read), nameOf(call), this.timeOfDay.now());
   }
 
   /** Sends until it is accepted: every temporary failure is retried, for five minutes in all. */
   send(call: Call, kind?: WorkKind): Observable<TransportResponse> {
     return defer(() => {
-      const idempotencyKey = call.method === 'GET' ? undefined : this.uuid();
-      const attempt = this.attempt(call, idempotencyKey);
-      return call.method === 'DELETE'
-        ? this.#deletion(call, attempt)
-        : attempt.pipe(resend(this, call.path, 'send', kind));
+      const { method, path } = call;
+      const attempt = this.attempt(call, method === 'GET' ? undefined : this.uuid());
+      const retrying = retryFailures<TransportResponse>(this, { phase: 'send', path, about: kind ?? {} });
+      return method === 'DELETE' ? this.#deletion(attempt, retrying) : attempt.pipe(retrying);
     });
   }
 
   /** After a try that may have arrived, a 404 says that it did. */
-  #deletion({ path }: Call, attempt: Observable<TransportResponse>): Observable<TransportResponse> {
+  #deletion(
+    attempt: Observable<TransportResponse>,
+    retrying: OperatorFunction<TransportResponse, TransportResponse>,
+  ): Observable<TransportResponse> {
     let uncertain = false;
     return attempt.pipe(
       tap({ error: (error: unknown) => (uncertain ||= mayHaveArrived(error)) }),
-      resend(this, path),
+      retrying,
       catchError((error: unknown) => {
         if (uncertain && error instanceof NotFoundError)
           return of({ status: 204, headers: {}, body: new Uint8Array() });
@@ -285,68 +285,47 @@ export class Connection {
       config.credentialDefaultSource === 'credential_cmd'
         ? this.#options.commandCredential()
         : this.#options.credential;
-    const exchange = credential.token().pipe(
-      concatMap((token) => {
-        const call: Call = { path: 'auth/token', lane: 'session', json: {} };
-        return this.#answer(call, token, this.uuid());
-      }),
-    );
+    const call: Call = { path: 'auth/token', lane: 'session', json: {} };
+    const exchange = credential.token().pipe(concatMap((token) => this.#exchange(call, token, this.uuid(), false)));
     const read = (response: Observable<TransportResponse>): Observable<string> =>
       response.pipe(
-        decodeJson(AuthTokenResponse, 'auth/token'),
+        decodeJson(AuthTokenResponse, call.path),
         map(({ jwt }) => jwt),
       );
-    this.#tokens = new JwtTokenSource(read(exchange), read(exchange.pipe(resend(this, 'auth/token'))), this.timeOfDay);
+    const patient = exchange.pipe(retryFailures(this, { phase: 'send', path: call.path }));
+    this.#tokens = new JwtTokenSource(read(exchange), read(patient), this.background, this.timeOfDay);
   }
 
-  #toRequest(call: Call, token: string, idempotencyKey: string | undefined, timeoutMs: number): TransportRequest {
-    const { method = 'POST', lane, protobuf } = call;
-    this.secrets.add(token);
+  #toRequest(call: Call, token: string, idempotencyKey: string | undefined): TransportRequest {
+    const { method = 'POST', lane, protobuf, json, timeoutMs = this.#options.timeoutMs, answerBytes } = call;
+    if (token !== this.#lastToken) this.secrets.add((this.#lastToken = token));
     // Written out and assigned: spreading objects with such keys costs thirty times as much, and each sample does it twice.
-    const headers: Record<string, string> = { 'x-api-key': token, accept: 'application/json' };
+    const headers: Record<string, string> = { accept: 'application/json' };
+    if (this.#options.auth === 'bearer') headers['authorization'] = `Bearer ${token}`;
+    else headers['x-api-key'] = token;
     if (idempotencyKey !== undefined) headers['x-idempotency-key'] = idempotencyKey;
     if (protobuf !== undefined) headers['content-type'] = PROTOBUF;
     else if (method !== 'GET') headers['content-type'] = 'application/json';
     for (const name in this.#options.headers) headers[name] = this.#options.headers[name]!;
     for (const name in call.headers) headers[name] = call.headers[name]!;
-    const path = `/api/v1/${call.path}`;
-    const { writeJson } = call;
-    if (writeJson !== undefined) return new LateRequest(method, path, lane, headers, timeoutMs, writeJson);
-    const body = protobuf ?? (call.json === undefined ? undefined : JSON.stringify(call.json));
-    return body === undefined
-      ? { method, path, lane, headers, timeoutMs }
-      : { method, path, lane, headers, timeoutMs, body };
+    const request = { method, path: `/api/v1/${call.path}`, lane, headers, timeoutMs };
+    const body = protobuf ?? call.jsonText ?? (json === undefined ? undefined : JSON.stringify(json));
+    if (body === undefined) return request;
+    return answerBytes === undefined ? { ...request, body } : { ...request, body, answerBytes };
   }
 
-  noteDeprecation({ headers }: TransportResponse, { path }: Call): void {
+  #noteDeprecation(headers: TransportResponse['headers'], path: string): void {
     const note = this.secrets.clean(headers['x-deprecation-note'] ?? '');
     const level = this.secrets.clean(headers['x-deprecation-level'] ?? 'warning');
     this.events.emit({ type: 'deprecation-noted', level, note, path });
   }
 }
 
-/**
- * A request whose body is written when it is read: hundreds may wait for a connection, and their texts would have to be moved about
- * by every garbage collection meanwhile.
- */
-class LateRequest implements TransportRequest {
-  constructor(
-    readonly method: TransportRequest['method'],
-    readonly path: string,
-    readonly lane: Lane,
-    readonly headers: Readonly<Record<string, string>>,
-    readonly timeoutMs: number,
-    readonly writeBody: () => string,
-  ) {}
-
-  get body(): string {
-    return this.writeBody();
-  }
-}
+const nameOf = ({ method = 'POST', path }: Call): string => `${method} /api/v1/${path}`;
 
 /** Servers that lack an endpoint for flags have the flags' defaults. */
 const orDefaults = <A>(codec: t.Type<A, unknown>): OperatorFunction<A, A> =>
-  catchError((error: unknown) => {
+  catchError((error: TinkerError) => {
     if (!(error instanceof NotFoundError)) throw error;
     const defaults = codec.decode({});
     return isLeft(defaults) ? EMPTY : of(defaults.right);

@@ -1,12 +1,12 @@
 import type { SchedulerLike } from 'rxjs';
+import type { Dispatcher } from 'undici';
 import { resolveCommandCredential, resolveCredential, type TokenSource } from '../../transport/auth.js';
 import { backgroundScheduler } from '../../transport/backgroundScheduler.js';
-import { resolveBaseUrl } from '../../transport/baseUrl.js';
+import { DEFAULT_BASE_URL, resolveBaseUrl } from '../../transport/baseUrl.js';
 import { steadyBackground, steadyScheduler } from '../../transport/steadyScheduler.js';
 import { systemExit, systemRandom, systemUuid } from '../../transport/system.js';
 import type { Lane, Transport } from '../../transport/Transport.js';
-import { isHeaderName, isHeaderValue } from '../../transport/headerText.js';
-import { isReserved } from '../../transport/http1/requestHead.js';
+import { isHeaderName, isHeaderValue, isReserved } from '../../transport/headerText.js';
 import { socketTransport, type SocketTransport } from '../../transport/socketTransport.js';
 import type { ClientConfig } from '../../wire/session.js';
 import { refuseUnknownKeys } from '../../wire/record.js';
@@ -27,6 +27,8 @@ export interface ConnectOptions {
   readonly apiKey?: string;
   /** Default: `TINKER_BASE_URL`, or the hosted service. */
   readonly baseUrl?: string;
+  /** How the key is sent: as `X-API-Key`, or as `Authorization: Bearer`, which some other servers want. Default `x-api-key`. */
+  readonly auth?: 'x-api-key' | 'bearer';
   /** The SDK version to claim. Default {@link SDK_VERSION}. */
   readonly sdkVersion?: string;
   /** Sent with every request, over the defaults. */
@@ -48,8 +50,8 @@ export interface ConnectOptions {
   /** When to give up on a poll's answer and ask again. Default 45,000; servers hold polls for up to half a minute. */
   readonly pollTimeoutMs?: number;
   /**
-   * When to give up on any other request: after this many milliseconds in which none of its body could be sent, or, once it
-   * is sent, without the whole answer. Large answers have the time they need at 64 kB a second. Default 60,000.
+   * When to give up on the answer to any other request, in milliseconds. A request with a large body gets a second more for every
+   * 64 kB. Default 60,000.
    */
   readonly timeoutMs?: number;
   /** What to print on stderr. Default `TINKER_LOG`, else `warning`: what the service asks to be shown, and what holds up a call. */
@@ -59,6 +61,8 @@ export interface ConnectOptions {
    * HTTP/2 a connection carries many requests, and a lane rarely needs more than one.
    */
   readonly connections?: Partial<Readonly<Record<Lane, number>>>;
+  /** An undici `Dispatcher` that carries every request over HTTP/1.1, such as a `MockAgent`. Default: connections of its own. */
+  readonly dispatcher?: Dispatcher;
   /**
    * What the server can do, as `tinker-rx doctor --conformance` wrote it: calls that use what it lacks are refused before anything is sent. Default:
    * none.
@@ -76,11 +80,13 @@ export interface ConnectOptions {
 const OPTION_NAMES: ReadonlySet<string> = new Set(
   Object.keys({
     apiKey: true,
+    auth: true,
     baseUrl: true,
     config: true,
     connections: true,
     credential: true,
     defaultHeaders: true,
+    dispatcher: true,
     displayName: true,
     events: true,
     logLevel: true,
@@ -112,15 +118,22 @@ export function connect(options: ConnectOptions): Connected {
   refuseUnknownKeys(options, OPTION_NAMES, 'options');
   const { env } = process;
   const baseUrl = resolveBaseUrl(options.baseUrl, env['TINKER_BASE_URL']);
-  const credentials = { apiKey: options.apiKey, environment: env };
+  const isHosted = baseUrl.origin === new URL(DEFAULT_BASE_URL).origin;
+  const credentials = { apiKey: options.apiKey, isHosted, environment: env };
   const credential = options.credential ?? resolveCredential(credentials);
+  const { connections = {}, dispatcher, auth = 'x-api-key' } = options;
+  if (auth !== 'x-api-key' && auth !== 'bearer')
+    throw new ValidationError(`auth must be x-api-key or bearer, got ${JSON.stringify(auth)}`);
   const sockets =
-    options.transport === undefined ? socketTransport({ baseUrl, connections: options.connections ?? {} }) : undefined;
+    options.transport === undefined
+      ? socketTransport({ baseUrl, connections, ...(dispatcher === undefined ? {} : { dispatcher }) })
+      : undefined;
   const connection = new Connection({
     transport: options.transport ?? sockets!.transport,
     baseUrl,
     credential,
     commandCredential: () => resolveCommandCredential(credentials),
+    auth,
     sdkVersion: options.sdkVersion ?? SDK_VERSION,
     headers: checkedHeaders({ ...cloudflareHeaders(env), ...options.defaultHeaders }),
     scheduler: options.scheduler ?? steadyScheduler,

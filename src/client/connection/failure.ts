@@ -1,5 +1,5 @@
 import { retryAfterMs } from '../../transport/retryAfter.js';
-import type { TransportFailure, TransportResponse } from '../../transport/Transport.js';
+import { TransportFailure, type TransportResponse } from '../../transport/Transport.js';
 import {
   APIConnectionError,
   APIResponseValidationError,
@@ -21,6 +21,7 @@ import {
   type TinkerError,
 } from '../errors.js';
 import { plainLine } from '../../wire/plainText.js';
+import { parseBody } from './answer.js';
 import { serverText } from './serverText.js';
 
 /** What was being done when it failed: a submission, a poll for a result, or the submission of a sample. */
@@ -32,6 +33,7 @@ export type Phase = 'send' | 'poll' | 'sample';
  *
  * - `backoff`: try again, later each time.
  * - `again`: try again at once; the server is only saying "not yet".
+ * - `reset`: the server closed a connection that it had no more use for; try again at once on a new one.
  * - `proxy`: a proxy refused it with an empty body; try again on a new connection, a bounded number of times.
  * - `doubtful`: a 400 to a poll; some proxies inject it, so it counts only when it repeats.
  * - `billing`: pause until the account can pay again.
@@ -39,10 +41,22 @@ export type Phase = 'send' | 'poll' | 'sample';
  * - `resubmit`: the promise is gone; only a new request can help.
  * - `fatal`: trying again cannot help.
  */
-export type Meaning = 'backoff' | 'again' | 'proxy' | 'doubtful' | 'billing' | 'throttle' | 'resubmit' | 'fatal';
+export type Meaning =
+  | 'backoff'
+  | 'again'
+  | 'reset'
+  | 'proxy'
+  | 'doubtful'
+  | 'billing'
+  | 'throttle'
+  | 'resubmit'
+  | 'fatal';
 
-export function meaningOf(error: unknown, phase: Phase): Meaning {
-  if (error instanceof APIConnectionError) return error.retryable ? 'backoff' : 'fatal';
+export function classifyFailure(error: unknown, phase: Phase): Meaning {
+  if (error instanceof APIConnectionError) {
+    if (!error.retryable) return 'fatal';
+    return error.cause instanceof TransportFailure && error.cause.kind === 'reset' ? 'reset' : 'backoff';
+  }
   if (!(error instanceof APIStatusError)) return 'fatal';
   const { status, headers, body } = error;
   if (status === 402) return 'billing';
@@ -121,7 +135,7 @@ function readBody(response: TransportResponse): unknown {
 }
 
 function withRetryable(error: APIStatusError): APIStatusError {
-  const meaning = meaningOf(error, 'send');
+  const meaning = classifyFailure(error, 'send');
   return Object.assign(error, { retryable: meaning !== 'fatal' });
 }
 
@@ -139,22 +153,12 @@ export function connectionError(failure: TransportFailure, what: string): Tinker
       });
     case 'timeout':
       return new APITimeoutError(message, { retryable: true, cause: failure });
+    case 'proxy':
+      return new APIConnectionError(`${message} (the proxy wants a user and a password in HTTPS_PROXY)`, {
+        cause: failure,
+      });
+    case 'reset':
     case 'connection':
       return new APIConnectionError(message, { retryable: true, cause: failure });
-  }
-}
-
-const isJson = (response: TransportResponse): boolean => /\bjson\b/.test(response.headers['content-type'] ?? '');
-
-/** The body as JSON where it is JSON, else as text. */
-export function parseBody(response: TransportResponse): unknown {
-  const { body } = response;
-  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.length);
-  const text = bytes.toString('utf8');
-  if (!isJson(response) && !/^\s*[[{]/.test(text)) return text;
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return text;
   }
 }

@@ -1,83 +1,108 @@
-import {
-  defer,
-  retry,
-  throwError,
-  timer,
-  type MonoTypeOperatorFunction,
-  type Observable,
-  type SchedulerLike,
-} from 'rxjs';
+import { defer, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
+import { retryBackoff } from '../../operators/retryBackoff.js';
 import { BILLING_RETRY_MS, type Billing } from './Billing.js';
-import type { TinkerError } from '../errors.js';
-import type { EventBus, WorkKind } from '../events.js';
-import { meaningOf, type Phase } from './failure.js';
+import { APIStatusError, type TinkerError } from '../errors.js';
+import type { EventBus, TinkerEvent } from '../events.js';
+import { classifyFailure, type Phase } from './failure.js';
 
 const LONGEST_WAIT_MS = 30_000;
-const GIVE_UP_AFTER_MS = 5 * 60_000;
+const SEND_GIVE_UP_MS = 5 * 60_000;
 const MOST_PROXY_REFUSALS = 16;
 const PROXY_WAIT_MS = 1000;
+/** A 400 to a poll counts only when it repeats: some proxies inject one. */
+const MOST_BAD_POLLS = 3;
+const SERVER_ERRORS_AT_ONCE = 2;
 
 /** What trying again needs of a connection. */
-interface Resending {
+interface Retrying {
   readonly scheduler: SchedulerLike;
   readonly events: EventBus;
   readonly billing: Billing;
 }
 
-/** 1 s, 2 s, 4 s, … up to 30 s. */
-export const backoffMs = (failures: number): number => Math.min(1000 * 2 ** failures, LONGEST_WAIT_MS);
+export interface RetryOptions {
+  /** What is tried again: it decides what a failure means, and for how long to go on. */
+  readonly phase: Phase;
+  readonly path: string;
+  /** What the events of its retries name. */
+  readonly about?: Partial<
+    Pick<Extract<TinkerEvent, { type: 'request-retry' }>, 'requestType' | 'target' | 'requestId'>
+  >;
+  /** Called when too much is sampled at once. It pauses all sampling; then the request may try again. Default: such a failure is final. */
+  readonly onThrottle?: (error: TinkerError) => void;
+}
 
-/** What the server asks for, else the usual wait. */
-export const delayFor = (error: TinkerError, failures: number): number => error.retryAfterMs ?? backoffMs(failures);
+const backoffMs = (failures: number): number => Math.min(1000 * 2 ** failures, LONGEST_WAIT_MS);
 
 /**
- * Subscribes again after each passing failure: after the server's own delay or 1, 2, 4 … 30 seconds, for five minutes
- * in all; after a proxy's empty refusal every second, sixteen times; during a billing pause every five seconds, for as
- * long as the service allows. Other failures pass through. Events name the kind of work, where it is known.
+ * Subscribes again after each temporary failure. What a failure means is up to {@link classifyFailure}; this says how long to wait:
+ *
+ * - `backoff`: as long as the server asks for, else 1, 2, 4 … 30 seconds. A send is tried for five minutes in all, a poll for ever.
+ * - `again`: a poll at once, twice in a row, then as above.
+ * - `reset`: once at once, then as above.
+ * - `proxy`: every second, sixteen times; a poll at once, three times.
+ * - `throttle`: at once; its turn comes when the pause is over.
+ * - `billing`: every five seconds, for as long as the service allows, which counts for nothing else.
+ *
+ * Everything else passes through. Counts start anew with each subscription.
  */
-export function resend<T>(
-  connection: Resending,
-  path: string,
-  phase: Phase = 'send',
-  kind: Partial<WorkKind> = {},
+export function retryFailures<T>(
+  { scheduler, events, billing }: Retrying,
+  { phase, path, about = {}, onThrottle }: RetryOptions,
 ): MonoTypeOperatorFunction<T> {
   return (source) =>
     defer(() => {
-      const startedMs = connection.scheduler.now();
+      const isPoll = phase === 'poll';
+      const startedMs = scheduler.now();
       let attempts = 0;
-      let failures = 0;
+      let backoffs = 0;
+      let serverErrors = 0;
       let refusals = 0;
+      let resets = 0;
       let billedMs = 0;
-      const again = (error: TinkerError, delayMs: number): Observable<unknown> => {
-        connection.events.emit({ type: 'request-retry', path, attempt: ++attempts, delayMs, error, ...kind });
-        return timer(delayMs, connection.scheduler);
+
+      const backoff = (error: TinkerError, failures: number): number | undefined => {
+        const leftMs = isPoll ? Infinity : startedMs + billedMs + SEND_GIVE_UP_MS - scheduler.now();
+        return leftMs <= 0 ? undefined : Math.min(error.retryAfterMs ?? backoffMs(failures), leftMs);
       };
-      return source.pipe(
-        retry({
-          delay: (error: TinkerError) => {
-            const nowMs = connection.scheduler.now();
-            switch (meaningOf(error, phase)) {
-              case 'billing':
-                if (!connection.billing.mayWait(error.message)) return throwError(() => error);
-                billedMs += BILLING_RETRY_MS;
-                return timer(BILLING_RETRY_MS, connection.scheduler);
-              case 'proxy':
-                // A new connection is the cure, not time; the waits of other failures would use up the five minutes.
-                if (++refusals > MOST_PROXY_REFUSALS) return throwError(() => error);
-                return again(error, PROXY_WAIT_MS);
-              case 'backoff':
-              case 'again':
-                break;
-              default:
-                return throwError(() => error);
-            }
-            const leftMs = startedMs + billedMs + GIVE_UP_AFTER_MS - nowMs;
-            if (leftMs <= 0) return throwError(() => error);
-            const delayMs = Math.min(delayFor(error, failures), leftMs);
-            failures++;
-            return again(error, delayMs);
-          },
-        }),
-      );
+      /** How long to wait after a failure; undefined where it is final. */
+      const delayAfter = (error: TinkerError): number | undefined => {
+        // Any HTTP answer except a 429 proves that the connection works again.
+        if (isPoll && error instanceof APIStatusError && error.status !== 429) backoffs = 0;
+        switch (classifyFailure(error, phase)) {
+          case 'backoff':
+            return backoff(error, backoffs++);
+          case 'again':
+            return serverErrors++ < SERVER_ERRORS_AT_ONCE
+              ? 0
+              : backoff(error, serverErrors - SERVER_ERRORS_AT_ONCE - 1);
+          case 'reset':
+            return resets++ === 0 ? 0 : backoff(error, backoffs++);
+          case 'proxy':
+          case 'doubtful':
+            if (++refusals > (isPoll ? MOST_BAD_POLLS : MOST_PROXY_REFUSALS)) return undefined;
+            return isPoll ? 0 : PROXY_WAIT_MS;
+          default:
+            return undefined;
+        }
+      };
+
+      const delayMs = (thrown: unknown): number | undefined => {
+        const error = thrown as TinkerError;
+        const meaning = classifyFailure(error, phase);
+        if (meaning === 'billing' && billing.mayWait(error.message)) {
+          billedMs += BILLING_RETRY_MS;
+          return BILLING_RETRY_MS;
+        }
+        if (meaning === 'throttle' && onThrottle !== undefined) {
+          onThrottle(error);
+          return 0;
+        }
+        const waitMs = delayAfter(error);
+        if (waitMs !== undefined)
+          events.emit({ type: 'request-retry', path, attempt: ++attempts, delayMs: waitMs, error, ...about });
+        return waitMs;
+      };
+      return source.pipe(retryBackoff({ delayMs, scheduler }));
     });
 }

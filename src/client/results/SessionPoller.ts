@@ -1,37 +1,28 @@
 import type { Subscriber, Subscription } from 'rxjs';
-import {
-  Observable,
-  concatMap,
-  defer,
-  ignoreElements,
-  map,
-  repeat,
-  retry,
-  takeUntil,
-  takeWhile,
-  throwError,
-  timer,
-  of,
-} from 'rxjs';
+import { Observable, concatMap, defer, ignoreElements, map, repeat, takeUntil, takeWhile, timer, of } from 'rxjs';
 import { FuturesRetrieveRequest, FuturesRetrieveResponse, type FutureCompletion } from '../../wire/futures.js';
+import { retryBackoff } from '../../operators/retryBackoff.js';
+import { decodeJson, parseBody } from '../connection/answer.js';
 import { BILLING_RETRY_MS } from '../connection/Billing.js';
 import type { Connection } from '../connection/Connection.js';
-import { decodeJson } from '../connection/readJson.js';
 import { APIStatusError, type TinkerError } from '../errors.js';
-import { meaningOf, parseBody } from '../connection/failure.js';
+import { classifyFailure } from '../connection/failure.js';
 import { QueueReports } from './queueReports.js';
-import { MOST_BAD_REQUESTS, SHORTEST_POLL_MS, type KnownOutcome } from './retrieve.js';
+import { SHORTEST_POLL_MS } from './retrieve.js';
 
 const RETRY_MS = 1000;
+/** A 400 counts only when it repeats: some proxies inject one. */
+const MOST_BAD_REQUESTS = 3;
 const QUIET_MS = 30_000;
 
 interface Waiter {
   readonly sinceMs: number;
-  readonly subscriber: Subscriber<KnownOutcome | undefined>;
+  readonly subscriber: Subscriber<number | undefined>;
 }
 
-function tell(subscriber: Subscriber<KnownOutcome | undefined>, known: KnownOutcome): void {
-  subscriber.next(known.bytes === 0 ? undefined : known);
+/** The size of a result; 0 where the service did not say. */
+function tell(subscriber: Subscriber<number | undefined>, bytes: number): void {
+  subscriber.next(bytes === 0 ? undefined : bytes);
   subscriber.complete();
 }
 
@@ -44,7 +35,7 @@ function tell(subscriber: Subscriber<KnownOutcome | undefined>, known: KnownOutc
  */
 export class SessionPoller {
   readonly #waiters = new Map<string, Waiter>();
-  readonly #early = new Map<string, KnownOutcome>();
+  readonly #early = new Map<string, number>();
   readonly #retrieved = new Set<string>();
   readonly #abandoned = new Set<string>();
   #cursor = 0;
@@ -63,8 +54,8 @@ export class SessionPoller {
     this.#queue = new QueueReports(connection);
   }
 
-  /** Emits once, when the request is known to be finished or failed; either way its result can be fetched. */
-  wait(requestId: string): Observable<KnownOutcome | undefined> {
+  /** Emits once, when the request is known to be finished or failed, the size of its result if that is known. */
+  wait(requestId: string): Observable<number | undefined> {
     return new Observable((subscriber) => {
       const early = this.#early.get(requestId);
       if (early !== undefined) {
@@ -99,7 +90,10 @@ export class SessionPoller {
     this.#polling = true;
     defer(() => this.#pace().pipe(concatMap(() => this.#poll())))
       .pipe(
-        retry({ delay: (error: TinkerError) => this.#delayAfter(error) }),
+        retryBackoff({
+          delayMs: (error) => this.#delayAfter(error as TinkerError),
+          scheduler: this.connection.scheduler,
+        }),
         map(() => this.#busy),
         repeat(),
         takeWhile((busy) => busy),
@@ -153,43 +147,26 @@ export class SessionPoller {
   }
 
   #finish({ requestId, responsePayloadUncompressedSize = 0 }: FutureCompletion): void {
-    const known: KnownOutcome = { bytes: responsePayloadUncompressedSize };
     const waiter = this.#waiters.get(requestId);
     if (this.#abandoned.delete(requestId)) this.#retrieved.add(requestId);
-    else if (waiter === undefined) this.#early.set(requestId, known);
+    else if (waiter === undefined) this.#early.set(requestId, responsePayloadUncompressedSize);
     else {
       this.#waiters.delete(requestId);
-      tell(waiter.subscriber, known);
+      tell(waiter.subscriber, responsePayloadUncompressedSize);
     }
   }
 
-  #delayAfter(error: TinkerError): Observable<unknown> {
-    const again = (delayMs: number): Observable<unknown> => {
-      this.connection.events.emit({
-        type: 'request-retry',
-        path: 'retrieve_futures',
-        attempt: 1,
-        delayMs,
-        error,
-        requestType: 'Sample',
-        target: this.samplingSessionId,
-      });
-      return timer(delayMs, this.connection.scheduler);
-    };
-    switch (meaningOf(error, 'poll')) {
-      case 'billing':
-        return this.connection.billing.mayWait(error.message)
-          ? timer(BILLING_RETRY_MS, this.connection.scheduler)
-          : throwError(() => error);
-      case 'again':
-      case 'backoff':
-        return again(RETRY_MS);
-      case 'proxy':
-      case 'doubtful':
-        return ++this.#badRequests > MOST_BAD_REQUESTS ? throwError(() => error) : again(RETRY_MS);
-      default:
-        return throwError(() => error);
-    }
+  #delayAfter(error: TinkerError): number | undefined {
+    const { billing, events } = this.connection;
+    const meaning = classifyFailure(error, 'poll');
+    if (meaning === 'billing') return billing.mayWait(error.message) ? BILLING_RETRY_MS : undefined;
+    if (meaning === 'proxy' || meaning === 'doubtful') this.#badRequests++;
+    else if (meaning !== 'again' && meaning !== 'backoff' && meaning !== 'reset') return undefined;
+    if (this.#badRequests > MOST_BAD_REQUESTS) return undefined;
+    const path = 'retrieve_futures';
+    const target = this.samplingSessionId;
+    events.emit({ type: 'request-retry', path, attempt: 1, delayMs: RETRY_MS, error, requestType: 'Sample', target });
+    return RETRY_MS;
   }
 
   #fail(error: TinkerError): void {

@@ -79,15 +79,3 @@ export function ignoredOptions(
 /** The first token of a prompt has no score, so this prompt has none at all. */
 const isOneToken = ({ chunks }: ModelInput): boolean =>
   chunks.length === 1 && chunks[0]?.type === 'encoded_text' && chunks[0].tokens.length === 1;
-
-/** What a sample asks of a server beyond sampling, as a profile names it. */
-export function featuresOf(options: SampleOptions): readonly string[] {
-  const asked: readonly (readonly [feature: string, isAsked: boolean])[] = [
-    ['logprobs of the prompt', options.includePromptLogprobs === true],
-    ['top-k of the prompt', (options.topkPromptLogprobs ?? 0) > 0],
-    ['top-k of the sample', (options.topkSampleLogprobs ?? 0) > 0],
-    ['alternatives to the prompt', (options.promptAltTokensK ?? 0) > 0],
-    ['logprobs of given tokens', options.targetPromptLogprobs !== undefined],
-  ];
-  return asked.flatMap(([feature, isAsked]) => (isAsked ? [`sampling: ${feature}`] : []));
-}

@@ -34,7 +34,7 @@ export function toSamplerHandle(session: OpenSession, samplingSessionId: string,
       baseUrl: baseUrl.href,
       defaultHeadersOverrides: headers,
       clientConfig: config,
-      clientDynamicConfig: session.dynamicConfig,
+      clientDynamicConfig: session.dynamicConfig.value,
     },
     recordStabilityInfo,
   });
@@ -120,7 +120,7 @@ function open(
     void sockets?.close();
     throw failure;
   }
-  logTo(connection.events.forLog$, options.logLevel);
+  logTo(connection.events.notable$, options.logLevel);
   const cancels = new Subject<string>();
   const session = openSession(connection, sessionId, holder.clientDynamicConfig, (requestId) =>
     cancels.next(requestId),

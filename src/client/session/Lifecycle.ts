@@ -1,7 +1,9 @@
 import {
   Subject,
+  catchError,
   defer,
   filter,
+  finalize,
   ignoreElements,
   merge,
   startWith,
@@ -9,6 +11,7 @@ import {
   take,
   takeUntil,
   tap,
+  throwError,
   timer,
   type Observable,
   type SchedulerLike,
@@ -19,14 +22,16 @@ import { isTinkerError, type TinkerError } from '../../wire/tinkerError.js';
 import { bind, CALL_OPTIONS, checkCallOptions, type CallOptions } from '../CallOptions.js';
 import { ClosedError, UnexpectedError } from '../errors.js';
 import type { EventBus, WorkKind } from '../events.js';
-import { TinkerFuture, type FutureProgress } from '../TinkerFuture.js';
-import type { CallUnderWay } from './underWay.js';
+import { TinkerFuture, type OnAccepted } from '../TinkerFuture.js';
+import type { PendingCall } from './pending.js';
 import { UnreadFailures } from './UnreadFailures.js';
 import { WorkProgress } from './WorkProgress.js';
 
 /** A call, from when it is made to its end. */
 interface Started {
   future: TinkerFuture<unknown> | undefined;
+  /** What ends it at its time limit or its signal. */
+  bound: Subscription | undefined;
   readonly kind: WorkKind | undefined;
   readonly sinceMs: number;
 }
@@ -63,45 +68,44 @@ export class Lifecycle {
   }
 
   /**
-   * Starts work as a future, and remembers of which kind it is. Of `call` only the options that every call takes are
-   * read; it may have those of `names` and no others, or any that the work has `checked` by itself. Every failure is a
-   * TinkerError and an event, also one that nobody reads.
+   * Starts work as a future, and remembers of which kind it is. Reads `signal` and `timeoutMs` of `call`, which may have the options
+   * `names` besides, or any that the work has `checked` by itself. Every failure is a TinkerError and an event, also one that nobody
+   * reads.
    */
   start<A>(
-    work: (progress: FutureProgress) => Observable<A>,
+    work: (onAccepted: OnAccepted) => Observable<A>,
     kind?: WorkKind,
     call: CallOptions = {},
     names: ReadonlySet<string> | 'checked' = CALL_OPTIONS,
   ): TinkerFuture<A> {
     // The work may end before there is a future at all.
-    let over = false;
-    let bound: Subscription | undefined;
-    const started: Started = { future: undefined, kind, sinceMs: this.#events.now() };
+    let isOver = false;
+    const started: Started = { future: undefined, bound: undefined, kind, sinceMs: this.#events.now() };
     const future = new TinkerFuture<A>(
-      (progress) => {
-        if (this.#closed) throw new ClosedError('the client is closed');
-        checkCallOptions(call, names === 'checked' ? undefined : names);
-        return work(progress);
-      },
-      (error) => {
-        over = true;
-        bound?.unsubscribe();
-        // Told first: when the last call ends, the client may be waiting for that to close.
-        if (isTinkerError(error)) this.#sayFailed(error, started);
-        if (started.future !== undefined) this.#end(started);
-      },
-      asTinkerError,
+      (onAccepted) =>
+        defer(() => {
+          if (this.#closed) throw new ClosedError('the client is closed');
+          checkCallOptions(call, names === 'checked' ? undefined : names);
+          return work(onAccepted);
+        }).pipe(
+          catchError((error: unknown) => throwError(() => asTinkerError(error))),
+          finalize(() => {
+            isOver = true;
+            this.#end(started);
+          }),
+        ),
+      (error) => this.#sayFailed(error as TinkerError, started),
     );
     started.future = future;
-    if (!over) {
-      this.#active.add(started);
-      if (kind !== undefined) this.#progress.began();
-      if (call.signal !== undefined || call.timeoutMs !== undefined) bound = bind(future, call, this.#scheduler);
-    }
+    if (isOver) return future;
+    this.#active.add(started);
+    if (kind !== undefined) this.#progress.began();
+    if (call.signal !== undefined || call.timeoutMs !== undefined) started.bound = bind(future, call, this.#scheduler);
     return future;
   }
 
   #end(started: Started): void {
+    started.bound?.unsubscribe();
     if (!this.#active.delete(started)) return;
     if (started.kind !== undefined) this.#progress.ended();
     this.#ended.next();
@@ -117,7 +121,7 @@ export class Lifecycle {
   }
 
   /** The pending calls, the oldest first. */
-  *calls(): Iterable<CallUnderWay> {
+  *calls(): Iterable<PendingCall> {
     for (const { future, kind, sinceMs } of this.#active) {
       yield { requestType: kind?.requestType, target: kind?.target, sinceMs, requestId: future?.requestId };
     }

@@ -1,4 +1,5 @@
 import {
+  BehaviorSubject,
   EMPTY,
   ReplaySubject,
   Subject,
@@ -8,7 +9,6 @@ import {
   ignoreElements,
   interval,
   map,
-  mergeMap,
   of,
   repeat,
   switchMap,
@@ -27,16 +27,17 @@ import {
   FinishSessionRequest,
   SessionHeartbeatRequest,
 } from '../../wire/session.js';
+import { mergeMapWeighted } from '../../operators/mergeMapWeighted.js';
+import { once } from '../../transport/once.js';
 import { LONGEST_TIMER_MS } from '../../transport/system.js';
-import { Budget } from '../connection/Budget.js';
+import { decodeJson } from '../connection/answer.js';
 import type { Connection } from '../connection/Connection.js';
-import { once } from '../connection/once.js';
-import { decodeJson } from '../connection/readJson.js';
+import { SharedBudget } from '../connection/SharedBudget.js';
 import { APITimeoutError, GoneError, NotFoundError, type TinkerError } from '../errors.js';
 import { segments } from '../rest/restQuery.js';
 import { SampleDispatcher } from '../sampling/SampleDispatcher.js';
 import { blockedTimes } from './blockedTimes.js';
-import type { UnderWay } from './underWay.js';
+import type { PendingWork } from './pending.js';
 import { CustomLosses } from '../training/customLoss.js';
 import { WireFormat } from '../training/WireFormat.js';
 
@@ -81,10 +82,15 @@ export class Session {
   }
 
   /** What its clients share, and how much of it is taken; undefined before it is open. */
-  get budgets(): UnderWay['budgets'] {
+  get budgets(): PendingWork['budgets'] {
     if (this.#opened === undefined) return undefined;
-    const { dispatcher, trainingBytes, responseBytes } = this.#opened;
-    return { ...dispatcher.use, trainingBytes: trainingBytes.use, resultBytes: responseBytes.use };
+    const { dispatcher, trainingBytes, responseBytes, connection } = this.#opened;
+    const { fwdbwdDispatchBytesSemaphoreSize, inflightResponseBytesSemaphoreSize } = connection.config;
+    return {
+      ...dispatcher.use,
+      trainingBytes: trainingBytes.use(fwdbwdDispatchBytesSemaphoreSize),
+      resultBytes: responseBytes.use(inflightResponseBytesSemaphoreSize),
+    };
   }
 
   /** Tells the service how the session ended. The first call counts; servers without this endpoint answer 404. */
@@ -212,12 +218,13 @@ export class Session {
 
   #refreshConfig(opened: OpenSession): Observable<never> {
     const { connection } = this;
-    return defer(() => timer(refreshAfterMs(opened.dynamicConfig), connection.background)).pipe(
+    const { dynamicConfig } = opened;
+    return defer(() => timer(refreshAfterMs(dynamicConfig.value), connection.background)).pipe(
       concatMap(() => connection.fetchDynamicConfig(false)),
       tap((fresh) => {
-        if (JSON.stringify(fresh) !== JSON.stringify(opened.dynamicConfig))
+        if (JSON.stringify(fresh) !== JSON.stringify(dynamicConfig.value))
           connection.events.emit({ type: 'config-changed', what: JSON.stringify(fresh) });
-        opened.dynamicConfig = fresh;
+        dynamicConfig.next(fresh);
       }),
       // A failed refresh keeps the last values.
       catchError(() => EMPTY),
@@ -236,14 +243,14 @@ export interface OpenSession {
   readonly connection: Connection;
   readonly dispatcher: SampleDispatcher;
   /** Bytes of forward-backward requests being sent. */
-  readonly trainingBytes: Budget;
+  readonly trainingBytes: SharedBudget;
   /** Bytes of results being fetched. */
-  readonly responseBytes: Budget;
+  readonly responseBytes: SharedBudget;
   readonly wireFormat: WireFormat;
   /** The losses that were uploaded. */
   readonly losses: CustomLosses;
-  /** Replaced while the client runs: read it when it matters. */
-  dynamicConfig: DynamicConfig;
+  /** Flags that change while the client runs. */
+  readonly dynamicConfig: BehaviorSubject<DynamicConfig>;
   /** Cancels a sample on the server, where the server supports it. Returns whether it does. */
   cancelSample(requestId: string): boolean;
 }
@@ -260,13 +267,13 @@ export function openSession(
     id,
     connection,
     dispatcher: new SampleDispatcher(connection, sampleDispatchBytesSemaphoreSize),
-    trainingBytes: new Budget(fwdbwdDispatchBytesSemaphoreSize, 'soft'),
-    responseBytes: new Budget(inflightResponseBytesSemaphoreSize, 'soft'),
+    trainingBytes: new SharedBudget({ budget: fwdbwdDispatchBytesSemaphoreSize }),
+    responseBytes: new SharedBudget({ budget: inflightResponseBytesSemaphoreSize }),
     wireFormat: new WireFormat(connection.events),
     losses: new CustomLosses(),
-    dynamicConfig,
+    dynamicConfig: new BehaviorSubject(dynamicConfig),
     cancelSample: (requestId) => {
-      if (!opened.dynamicConfig.sampleCancelEnabled) return false;
+      if (!opened.dynamicConfig.value.sampleCancelEnabled) return false;
       cancel(requestId);
       return true;
     },
@@ -279,14 +286,13 @@ export function cancelOnServer(
   { connection, dynamicConfig }: OpenSession,
   cancels: Observable<string>,
 ): Observable<never> {
+  const cancel = (requestId: string): Observable<unknown> =>
+    connection
+      .send({ path: 'cancel_future', lane: 'polls', json: { request_id: requestId }, timeoutMs: 30_000 })
+      .pipe(catchError(() => EMPTY));
+  const concurrency = dynamicConfig.pipe(map(({ sampleCancelMaxBatchSize }) => Math.max(1, sampleCancelMaxBatchSize)));
   return cancels.pipe(
-    mergeMap(
-      (requestId) =>
-        connection
-          .send({ path: 'cancel_future', lane: 'polls', json: { request_id: requestId }, timeoutMs: 30_000 })
-          .pipe(catchError(() => EMPTY)),
-      dynamicConfig.sampleCancelMaxBatchSize,
-    ),
+    mergeMapWeighted(cancel, { weight: () => 0, budget: Infinity, concurrency, warn: false }),
     ignoreElements(),
   );
 }

@@ -1,6 +1,6 @@
 import { interval, type SchedulerLike, type Subscription } from 'rxjs';
 import type { EventBus } from '../events.js';
-import type { CallUnderWay } from './underWay.js';
+import type { PendingCall } from './pending.js';
 
 const EVERY_MS = 60_000;
 
@@ -16,7 +16,7 @@ export class WorkProgress {
   constructor(
     readonly events: EventBus,
     readonly scheduler: SchedulerLike,
-    readonly calls: () => Iterable<CallUnderWay>,
+    readonly calls: () => Iterable<PendingCall>,
   ) {}
 
   /** Work has begun. */

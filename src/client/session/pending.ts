@@ -1,7 +1,7 @@
 import type { RequestType } from '../events.js';
 
 /** A pending call. */
-export interface CallUnderWay {
+export interface PendingCall {
   /** What kind of work it is; undefined for calls that only ask, such as `getInfo`. */
   readonly requestType: RequestType | undefined;
   /** The model or sampling session it belongs to. */
@@ -23,9 +23,9 @@ export interface BudgetUse {
 }
 
 /** The pending work of a client. */
-export interface UnderWay {
+export interface PendingWork {
   /** The pending calls, the oldest first. */
-  readonly calls: Iterable<CallUnderWay>;
+  readonly calls: Iterable<PendingCall>;
   /** The budgets that the calls share; undefined before there is a session. */
   readonly budgets:
     | {

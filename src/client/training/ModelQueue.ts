@@ -2,17 +2,32 @@
  * The path of a training call:
  *
  *  1. TrainingClient.forwardBackward   checks the data (trainingInput) and starts a future: session/Lifecycle keeps it
- *  2. ModelTurns.pass, .operation      takes the model's next turn at once (Turnstile); the rest happens in that turn
+ *  2. ModelQueue.pass, .operation      takes the model's next turn at once (concatMap); sends happen in that turn
  *  3. passRequests                     cuts the data into chunks and encodes them; an operation is one JSON request
  *  4. NumberedSends                    numbers the requests, and decides what a failure means for the numbers
- *  5. connection/Budget                waits until the bytes in flight leave room
- *  6. connection/resend                sends until the service accepts: the same bytes under the same key
+ *  5. connection/SharedBudget          waits until the bytes in flight leave room
+ *  6. connection/retryFailures         sends until the service accepts: the same bytes under the same key
  *  7. WireFormat                       protobuf, or JSON where the service takes only that
  *  8. results/awaitResult              reads the promise; the turn ends here, and the next call goes out
  *  9. results/retrieve                 polls until the result has arrived
  * 10. combineOutputs                   makes one result of all chunks
  */
-import { concatMap, forkJoin, map, tap, type Observable } from 'rxjs';
+import {
+  AsyncSubject,
+  EMPTY,
+  Observable,
+  Subject,
+  catchError,
+  concat,
+  concatAll,
+  concatMap,
+  defer,
+  forkJoin,
+  ignoreElements,
+  map,
+  tap,
+} from 'rxjs';
+import { withGate } from '../../operators/gate.js';
 import { evaluateLoss } from '../../losses/evaluateLoss.js';
 import type { TracedLoss } from '../../losses/TracedLoss.js';
 import { countTokens } from '../../wire/countTokens.js';
@@ -24,8 +39,9 @@ import { awaitResult } from '../results/awaitResult.js';
 import type { Accepted, Work } from '../results/work.js';
 import type { ResultFormat } from '../results/work.js';
 import type { OpenSession } from '../session/Session.js';
-import type { FutureProgress } from '../TinkerFuture.js';
-import { combineOutputs } from './combineOutputs.js';
+import type { RequestType } from '../events.js';
+import type { OnAccepted } from '../TinkerFuture.js';
+import { combineOutputs } from '../../wire/combineOutputs.js';
 import {
   backwardData,
   forwardData,
@@ -34,9 +50,8 @@ import {
   withCustomMetrics,
   type CustomLossFn,
 } from './customLoss.js';
-import { NumberedSends, type NumberedRequest, type Submit } from './NumberedSends.js';
+import { NumberedSends, type NumberedRequest } from './NumberedSends.js';
 import { passRequests, type Pass } from './passRequests.js';
-import { Turnstile, type TurnInHand } from './Turnstile.js';
 
 /** Work that runs in its model's order. */
 export interface ModelWork<A> extends Omit<Work<A>, 'json' | 'target'> {
@@ -47,9 +62,16 @@ export interface ModelWork<A> extends Omit<Work<A>, 'json' | 'target'> {
   readonly onResult?: (result: A, seqId: number) => void;
 }
 
-interface Turn extends TurnInHand {
-  readonly submit: Submit;
-  readonly progress: FutureProgress;
+/** The result of a pass, to be awaited outside of its turn. */
+type Awaiting = Observable<ForwardBackwardOutput>;
+
+/** What the work of a turn is given. */
+interface Turn {
+  /** Sends requests and emits once the service has accepted them. A send that has begun finishes by itself. */
+  readonly send: (
+    requestType: RequestType,
+    make: (firstSeqId: number) => readonly NumberedRequest[],
+  ) => Observable<readonly Accepted[]>;
 }
 
 const FORWARD_BACKWARD: ResultFormat<ForwardBackwardOutput> = {
@@ -58,12 +80,17 @@ const FORWARD_BACKWARD: ResultFormat<ForwardBackwardOutput> = {
 };
 
 /**
- * The turns of one model. A call takes its turn when it is made, is numbered and sent when the turn comes, and its result
- * is awaited outside of the turn.
+ * The calls of one model. Each takes its turn when it is made. Turns are for sending, one after the other; results are awaited outside.
+ *
+ * ```
+ * calls     abc------------------►
+ * sends     [a ][b][c  ]---------►    concatMap: in order, retries included
+ * results   --------A----B-----C-►    polled for side by side
+ * ```
  */
-export class ModelTurns {
+export class ModelQueue {
   readonly #session: OpenSession;
-  readonly #turns = new Turnstile();
+  readonly #turns = new Subject<Observable<never>>();
   readonly #sends: NumberedSends;
 
   constructor(
@@ -72,10 +99,41 @@ export class ModelTurns {
   ) {
     this.#session = session;
     this.#sends = new NumberedSends(session, modelId);
+    // Whoever makes the first call may be inside a pipeline; its gate is none of ours.
+    withGate(undefined, () => this.#turns.pipe(concatMap((turn) => turn)).subscribe());
+  }
+
+  /**
+   * Runs the work in the model's order, in a turn that is taken now and over when the work is. When the caller leaves, a send that has
+   * begun finishes all the same, before the next turn: the service would wait for ever for a number that is never sent.
+   */
+  #inTurn<A>(onAccepted: OnAccepted, work: (turn: Turn) => Observable<A>): Observable<A> {
+    const submit = this.#sends.forCallMadeNow();
+    return new Observable((caller) => {
+      let sending: Observable<unknown> = EMPTY;
+      const send: Turn['send'] = (requestType, make) => {
+        const sent = new AsyncSubject<readonly Accepted[]>();
+        sent.subscribe({ next: (accepted) => caller.closed && this.#abandoned(accepted), error: () => undefined });
+        sending = sent;
+        submit(requestType, make, onAccepted).subscribe(sent);
+        return sent;
+      };
+      const turn = new Observable<never>((over) => {
+        // A call that was cancelled while it waited takes no number.
+        if (caller.closed) return over.complete();
+        caller.add(() => over.complete());
+        defer(() => work({ send })).subscribe(caller);
+      });
+      const begun = defer(() => sending).pipe(
+        ignoreElements(),
+        catchError(() => EMPTY),
+      );
+      this.#turns.next(concat(turn, begun));
+    });
   }
 
   /** One request, one turn, one result. @throws ValidationError without taking the turn. */
-  operation<A>(work: ModelWork<A>, progress: FutureProgress): Observable<A> {
+  operation<A>(work: ModelWork<A>, onAccepted: OnAccepted): Observable<A> {
     const { requestType, path, json, jsonWhenSent = () => ({}), format, onResult } = work;
     const { connection } = this.#session;
     const body = json();
@@ -85,28 +143,25 @@ export class ModelTurns {
       const content = (): string => path + JSON.stringify(body);
       return [{ seqId, bytes: 0, path, content, attempt: connection.attempt(call, key) }];
     };
-    return this.#take(progress, ({ submit, commit, release }) =>
-      commit(submit(requestType, make, progress), this.#abandoned).pipe(
-        tap(release),
-        concatMap(([accepted]) =>
-          awaitResult(this.#session, accepted!, format).pipe(tap((result) => onResult?.(result, accepted!.seqId!))),
-        ),
+    return this.#inTurn(onAccepted, ({ send }) => send(requestType, make)).pipe(
+      concatMap(([accepted]) =>
+        awaitResult(this.#session, accepted!, format).pipe(tap((result) => onResult?.(result, accepted!.seqId!))),
       ),
     );
   }
 
-  pass(pass: Pass, progress: FutureProgress): Observable<ForwardBackwardOutput> {
-    return this.#take(progress, (turn) => this.#onePass(turn, pass));
+  pass(pass: Pass, onAccepted: OnAccepted): Observable<ForwardBackwardOutput> {
+    return this.#inTurn(onAccepted, (turn) => this.#send(turn, pass)).pipe(concatMap(this.#resultsOf(pass)));
   }
 
   /** A forward pass, the caller's loss, and a backward pass with its gradients, in one turn. */
   customPass(
     data: readonly PreparedDatum[],
     loss: CustomLossFn,
-    progress: FutureProgress,
+    onAccepted: OnAccepted,
   ): Observable<ForwardBackwardOutput> {
     const forward = forwardPass(data);
-    return this.#take(progress, (turn) => this.#twoPasses(turn, forward, data, loss));
+    return this.#inTurn(onAccepted, (turn) => this.#twoPasses(turn, forward, data, loss)).pipe(concatAll());
   }
 
   /** A traced loss in one turn: one pass where the service runs it, else as {@link customPass}. */
@@ -114,57 +169,47 @@ export class ModelTurns {
     forwardOnly: boolean,
     data: readonly PreparedDatum[],
     loss: TracedLoss,
-    progress: FutureProgress,
+    onAccepted: OnAccepted,
   ): Observable<ForwardBackwardOutput> {
     const here: CustomLossFn = (given, logprobs) => evaluateLoss(loss, given, logprobs);
     const forward = forwardPass(data);
-    const runHere = (turn: Turn): Observable<ForwardBackwardOutput> =>
-      forwardOnly
-        ? this.#onePass(turn, forward).pipe(
-            map((output) => withCustomMetrics(output, runCustomLoss(here, data, output))),
-          )
-        : this.#twoPasses(turn, forward, data, here);
+    const runHere = (turn: Turn): Observable<Awaiting> => {
+      if (!forwardOnly) return this.#twoPasses(turn, forward, data, here);
+      const withLoss = map((output: ForwardBackwardOutput) =>
+        withCustomMetrics(output, runCustomLoss(here, data, output)),
+      );
+      return this.#send(turn, forward).pipe(map((accepted) => this.#resultsOf(forward)(accepted).pipe(withLoss)));
+    };
     const { connection, losses } = this.#session;
-    if (loss.unit !== 'datum' || !connection.config.customLossServerSide) return this.#take(progress, runHere);
-    return this.#take(progress, (turn) =>
-      losses.handleOf(this.#session, loss, data, progress).pipe(
+    const runThere = (turn: Turn): Observable<Awaiting> =>
+      losses.handleOf(this.#session, loss, data, onAccepted).pipe(
         concatMap((handle) => {
           if (handle === undefined) return runHere(turn);
           const lossFnConfig = { loss_id: handle.lossId };
-          return this.#onePass(turn, { forwardOnly, data: tracedData(loss, data), lossFn: 'custom', lossFnConfig });
+          const pass: Pass = { forwardOnly, data: tracedData(loss, data), lossFn: 'custom', lossFnConfig };
+          return this.#send(turn, pass).pipe(map(this.#resultsOf(pass)));
         }),
-      ),
-    );
+      );
+    const isRunThere = loss.unit === 'datum' && connection.config.customLossServerSide;
+    return this.#inTurn(onAccepted, isRunThere ? runThere : runHere).pipe(concatAll());
   }
 
-  #take<A>(progress: FutureProgress, work: (turn: Turn) => Observable<A>): Observable<A> {
-    const submit = this.#sends.forCallMadeNow();
-    return this.#turns.take(({ release, commit }) => work({ release, commit, submit, progress }));
-  }
-
-  #onePass(turn: Turn, pass: Pass): Observable<ForwardBackwardOutput> {
-    return this.#sendPass(turn, pass).pipe(tap(turn.release), concatMap(this.#resultsOf(pass)));
-  }
-
-  #twoPasses(
-    turn: Turn,
-    forward: Pass,
-    data: readonly PreparedDatum[],
-    loss: CustomLossFn,
-  ): Observable<ForwardBackwardOutput> {
-    return this.#sendPass(turn, forward).pipe(
+  #twoPasses(turn: Turn, forward: Pass, data: readonly PreparedDatum[], loss: CustomLossFn): Observable<Awaiting> {
+    return this.#send(turn, forward).pipe(
       concatMap(this.#resultsOf(forward)),
       concatMap((output) => {
         const result = runCustomLoss(loss, data, output);
         const backward: Pass = { ...forward, forwardOnly: false, data: backwardData(data, output, result) };
-        return this.#onePass(turn, backward).pipe(map((final) => withCustomMetrics(final, result)));
+        const withLoss = map((final: ForwardBackwardOutput) => withCustomMetrics(final, result));
+        return this.#send(turn, backward).pipe(map((accepted) => this.#resultsOf(backward)(accepted).pipe(withLoss)));
       }),
     );
   }
 
-  #sendPass({ submit, commit, progress }: Turn, pass: Pass): Observable<readonly Accepted[]> {
-    const make = (seqId: number): NumberedRequest[] => passRequests(this.#session, this.modelId, pass, seqId);
-    return commit(submit(pass.forwardOnly ? 'Forward' : 'ForwardBackward', make, progress), this.#abandoned);
+  #send({ send }: Turn, pass: Pass): Observable<readonly Accepted[]> {
+    return send(pass.forwardOnly ? 'Forward' : 'ForwardBackward', (seqId) =>
+      passRequests(this.#session, this.modelId, pass, seqId),
+    );
   }
 
   #resultsOf(pass: Pass): (accepted: readonly Accepted[]) => Observable<ForwardBackwardOutput> {
@@ -189,13 +234,12 @@ export class ModelTurns {
     });
   }
 
-  /** Emits that work still runs which was accepted after its caller had gone. */
-  readonly #abandoned = (accepted: readonly Accepted[]): void => {
-    for (const { requestType, target, requestId } of accepted) {
-      const { events } = this.#session.connection;
+  /** Work still runs that was accepted after its caller had gone. */
+  #abandoned(accepted: readonly Accepted[]): void {
+    const { events } = this.#session.connection;
+    for (const { requestType, target, requestId } of accepted)
       events.emit({ type: 'request-abandoned', requestType, requestId, target, cancelled: false });
-    }
-  };
+  }
 }
 
 const forwardPass = (data: readonly PreparedDatum[]): Pass => ({

@@ -15,13 +15,13 @@ import {
 } from 'rxjs';
 import type { TransportResponse } from '../../transport/Transport.js';
 import { mayHaveArrived, provesRefusal } from '../connection/failure.js';
-import { resend } from '../connection/resend.js';
+import { retryFailures } from '../connection/retryFailures.js';
 import { MissingRequestError, type TinkerError } from '../errors.js';
 import type { RequestType, WorkKind } from '../events.js';
 import { accept } from '../results/awaitResult.js';
 import type { Accepted } from '../results/work.js';
 import type { OpenSession } from '../session/Session.js';
-import type { FutureProgress } from '../TinkerFuture.js';
+import type { OnAccepted } from '../TinkerFuture.js';
 
 /** One request of a model's turn, with its number. However often it is sent, it is the same bytes under the same key. */
 export interface NumberedRequest {
@@ -39,7 +39,7 @@ export interface NumberedRequest {
 export type Submit = (
   requestType: RequestType,
   make: (firstSeqId: number) => readonly NumberedRequest[],
-  progress: FutureProgress,
+  onAccepted: OnAccepted,
 ) => Observable<Accepted[]>;
 
 type Outcome = { readonly accepted: Accepted } | { readonly error: TinkerError; readonly refused: boolean };
@@ -64,7 +64,7 @@ export class NumberedSends {
   readonly #session: OpenSession;
   #nextSeqId = 1;
   #unsettled: Unsettled | undefined;
-  /** How often requests were left unsettled: a call made before the last time cannot be meant to repeat them. */
+  /** How often requests were left unsettled. Calls made before the latest failure are not retries of it. */
   #timesUnsettled = 0;
 
   constructor(
@@ -77,11 +77,11 @@ export class NumberedSends {
   /** The function that sends the requests of a call made now, for when its turn comes. */
   forCallMadeNow(): Submit {
     const madeAfter = this.#timesUnsettled;
-    return (requestType, make, progress) =>
+    return (requestType, make, onAccepted) =>
       defer(() => {
         const requests = this.#admit(make(this.#nextSeqId), madeAfter);
         const kind = { requestType, target: this.modelId };
-        const sends = requests.map((request) => this.#send(kind, request, progress));
+        const sends = requests.map((request) => this.#send(kind, request, onAccepted));
         return this.#inOrder(sends).pipe(map((outcomes) => this.#settle(requests, outcomes)));
       }).pipe(takeUntil(this.#session.connection.closing));
   }
@@ -99,19 +99,19 @@ export class NumberedSends {
     );
   }
 
-  #send(kind: WorkKind, request: NumberedRequest, progress: FutureProgress): Observable<Outcome> {
+  #send(kind: WorkKind, request: NumberedRequest, onAccepted: OnAccepted): Observable<Outcome> {
     const { connection, trainingBytes } = this.#session;
     const { seqId, bytes, path, attempt } = request;
     let uncertain = false;
-    const send = (): Observable<Accepted> => {
+    const send = defer(() => {
       const sent = { ...kind, seqId, bytes, startedMs: connection.scheduler.now() };
       return attempt.pipe(
         tap({ error: (error: unknown) => (uncertain ||= mayHaveArrived(error)) }),
-        resend(connection, path, 'send', kind),
-        map((answer) => accept(connection, path, sent, answer, progress)),
+        retryFailures(connection, { phase: 'send', path, about: kind }),
+        map((answer) => accept(connection, path, sent, answer, onAccepted)),
       );
-    };
-    return (bytes === 0 ? send() : trainingBytes.hold(bytes, send)).pipe(
+    });
+    return (bytes === 0 ? send : trainingBytes.run(bytes, send)).pipe(
       map((accepted) => ({ accepted })),
       catchError((error: TinkerError) => of({ error, refused: provesRefusal(error, uncertain) })),
     );

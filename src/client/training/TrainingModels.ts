@@ -11,7 +11,7 @@ import type { SamplingSessions } from '../sampling/samplingSessions.js';
 import type { OpenSession } from '../session/Session.js';
 import { refuseAbsent } from '../profile.js';
 import { submitWork } from '../results/awaitResult.js';
-import type { FutureProgress } from '../TinkerFuture.js';
+import type { OnAccepted } from '../TinkerFuture.js';
 import { TrainingClient } from '../TrainingClient.js';
 
 /** Options of `ServiceClient.createLoraTrainingClient`. */
@@ -77,7 +77,7 @@ export class TrainingModels {
     open: Observable<Opened>,
     modelSeqId: number,
     options: CreateLoraTrainingClientOptions,
-    progress: FutureProgress,
+    onAccepted: OnAccepted,
   ): Observable<TrainingClient> {
     const request = modelRequest(modelSeqId, options);
     request('');
@@ -92,7 +92,7 @@ export class TrainingModels {
           json: request(session.id),
           format: { json: CreateModelResponse },
         } as const;
-        return submitWork(session, work, progress).pipe(
+        return submitWork(session, work, onAccepted).pipe(
           map(({ modelId }) => new TrainingClient(session, this.lifecycle, samplers, modelId)),
         );
       }),
@@ -104,15 +104,15 @@ export class TrainingModels {
     modelSeqId: number,
     state: SavedState,
     options: FromStateOptions,
-    progress: FutureProgress,
+    onAccepted: OnAccepted,
   ): Observable<TrainingClient> {
     return open.pipe(
       concatMap((opened) => {
         const { connection } = opened.session;
         connection.secrets.add(options.weightsAccessToken ?? '');
         return connection.config.createModelViaLoadWeights
-          ? this.#loadInOneCall(opened, modelSeqId, state, options, progress)
-          : this.#loadIntoNewModel(open, modelSeqId, state, options, progress);
+          ? this.#loadInOneCall(opened, modelSeqId, state, options, onAccepted)
+          : this.#loadIntoNewModel(open, modelSeqId, state, options, onAccepted);
       }),
     );
   }
@@ -122,7 +122,7 @@ export class TrainingModels {
     modelSeqId: number,
     { path, withOptimizer }: SavedState,
     options: FromStateOptions,
-    progress: FutureProgress,
+    onAccepted: OnAccepted,
   ): Observable<TrainingClient> {
     const { optimizer: optimizerConfig, ...rest } = withoutCallOptions(options);
     const modelId = `${session.id}:train:${modelSeqId}`;
@@ -137,7 +137,7 @@ export class TrainingModels {
       json,
       format: { json: LoadWeightsResponse },
     } as const;
-    return submitWork(session, work, progress).pipe(
+    return submitWork(session, work, onAccepted).pipe(
       map(() => new TrainingClient(session, this.lifecycle, samplers, modelId)),
     );
   }
@@ -147,13 +147,15 @@ export class TrainingModels {
     modelSeqId: number,
     { path, withOptimizer }: SavedState,
     options: FromStateOptions,
-    progress: FutureProgress,
+    onAccepted: OnAccepted,
   ): Observable<TrainingClient> {
     const { weightsAccessToken } = options;
     return this.weightsInfo(path, weightsAccessToken).pipe(
-      concatMap((info) => this.create(open, modelSeqId, modelLike(info, withOptimizer, options), progress)),
+      concatMap((info) => this.create(open, modelSeqId, modelLike(info, withOptimizer, options), onAccepted)),
       concatMap((client) =>
-        client.loading(path, withOptimizer, withoutUndefined({ weightsAccessToken }), progress).pipe(map(() => client)),
+        client
+          .loading(path, withOptimizer, withoutUndefined({ weightsAccessToken }), onAccepted)
+          .pipe(map(() => client)),
       ),
     );
   }

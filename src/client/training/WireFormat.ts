@@ -8,7 +8,7 @@ import type { EventBus } from '../events.js';
  * Whether a service takes protobuf, learned from its answers and remembered.
  *
  * Until it has accepted protobuf once, a refusal that may be about the format (415, 422, or a 5xx that is not JSON, as
- * SkyRL answers) means: send the same request as JSON. If the service accepts that, JSON is used from then on. If it
+ * SkyRL answers) means: send the same request as JSON, until the service has answered that. If it accepts JSON, JSON is used from then on. If it
  * refuses JSON as well after a 5xx, the 5xx counts and is retried.
  */
 export class WireFormat {
@@ -21,26 +21,36 @@ export class WireFormat {
     return this.#format === 'json';
   }
 
+  /** One try per subscription. */
   send(
     protobuf: () => Observable<TransportResponse>,
     json: () => Observable<TransportResponse>,
   ): Observable<TransportResponse> {
-    // Of this request, over all its tries.
     let serverErrors = 0;
+    /** Why JSON is being tried; undefined before protobuf was refused, and once JSON was answered. */
+    let refused: APIStatusError | undefined;
+    const tryJson = (why: APIStatusError): Observable<TransportResponse> => {
+      refused = why;
+      return json().pipe(
+        tap(() => this.#choose('json', `the service answered ${why.status} to protobuf`)),
+        catchError((refusal: TinkerError) => {
+          // Without an answer nothing is known about JSON: the next try continues with it.
+          if (!(refusal instanceof APIStatusError)) throw refusal;
+          refused = undefined;
+          // The refusal may only mean that this service takes no JSON: the temporary failure is the one to retry.
+          if (!refusal.retryable && mayPass(why, ++serverErrors)) throw why;
+          throw refusal;
+        }),
+      );
+    };
     return defer(() => {
       if (this.#format === 'json') return json();
+      if (refused !== undefined && this.#format === undefined) return tryJson(refused);
       return protobuf().pipe(
         tap(() => this.#choose('protobuf', 'the service accepted it')),
         catchError((error: unknown) => {
           if (this.#format === 'protobuf' || !mayBeAboutFormat(error)) throw error;
-          return json().pipe(
-            tap(() => this.#choose('json', `the service answered ${error.status} to protobuf`)),
-            catchError((refusal: TinkerError) => {
-              // The refusal may only mean that this service takes no JSON: the temporary failure is the one to retry.
-              if (!refusal.retryable && mayPass(error, ++serverErrors)) throw error;
-              throw refusal;
-            }),
-          );
+          return tryJson(error);
         }),
       );
     });

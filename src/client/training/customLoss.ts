@@ -11,12 +11,12 @@ import type { Datum, PreparedDatum } from '../../wire/datum.js';
 import { TensorData } from '../../wire/tensor.js';
 import { ValidationError } from '../../wire/tinkerError.js';
 import type { ForwardBackwardOutput } from '../../wire/training.js';
-import { once } from '../connection/once.js';
+import { once } from '../../transport/once.js';
 import { prepare } from '../connection/prepare.js';
 import { APIResponseValidationError, APIStatusError, CustomLossError, RequestFailedError } from '../errors.js';
 import { submitWork } from '../results/awaitResult.js';
 import type { OpenSession } from '../session/Session.js';
-import type { FutureProgress } from '../TinkerFuture.js';
+import type { OnAccepted } from '../TinkerFuture.js';
 
 /** What a custom loss makes of the logprobs: its value, and its derivative by each of them. */
 export interface CustomLossResult {
@@ -183,7 +183,7 @@ export class CustomLosses {
     session: OpenSession,
     { name, inputs, graph }: TracedLoss,
     data: readonly PreparedDatum[],
-    progress: FutureProgress,
+    onAccepted: OnAccepted,
   ): Observable<LossHandle | undefined> {
     const ranked = inputs.map((input): CustomLossInput => {
       const rank = input.rank ?? rankOf(data[0]!, input.name);
@@ -197,7 +197,7 @@ export class CustomLosses {
         const handle = this.#handles.get(key);
         if (handle !== undefined) return of(handle);
         checkCustomLoss(name, ranked, graph);
-        return this.upload(session, { name, inputs: ranked, graph }, progress);
+        return this.upload(session, { name, inputs: ranked, graph }, onAccepted);
       }).pipe(
         catchError((error: unknown) => {
           if (!isRefusal(error)) throw error;
@@ -214,7 +214,7 @@ export class CustomLosses {
   upload(
     session: OpenSession,
     { name, inputs, graph }: CustomLossDefinition,
-    progress: FutureProgress,
+    onAccepted: OnAccepted,
   ): Observable<LossHandle> {
     if (!session.connection.config.customLossServerSide) {
       throw new ValidationError(
@@ -240,7 +240,7 @@ export class CustomLosses {
     } as const;
     this.#known.add(key);
     let uploaded = false;
-    return submitWork(session, work, progress).pipe(
+    return submitWork(session, work, onAccepted).pipe(
       tap(() => (uploaded = true)),
       // An upload that failed or was cancelled gave nobody a handle: the same loss may be uploaded again.
       finalize(() => uploaded || this.#known.delete(key)),

@@ -1,8 +1,6 @@
-import { tap } from 'rxjs';
 import { zstdCompress } from '../../transport/system.js';
 import type { PreparedDatum } from '../../wire/datum.js';
 import { checkEncodable, encodeForwardBackwardRequest } from '../../wire/proto/forwardBackwardRequest.js';
-import { MessageMemory } from '../../wire/proto/MessageMemory.js';
 import type { Json } from '../../wire/record.js';
 import {
   ForwardBackwardRequestJson,
@@ -18,26 +16,6 @@ import type { NumberedRequest } from './NumberedSends.js';
 
 /** One forward or backward pass, its data checked. */
 export type Pass = Omit<ForwardBackwardRequest, 'modelId' | 'seqId'>;
-
-/** Large messages of all models of a process share memory. */
-const memory = new MessageMemory();
-
-/** A chunk as protobuf, encoded when it is first needed and kept, so that a retry is the same bytes. */
-class Message {
-  #bytes: Uint8Array<ArrayBuffer> | undefined;
-
-  constructor(readonly request: ForwardBackwardRequest) {}
-
-  get bytes(): Uint8Array {
-    return (this.#bytes ??= encodeForwardBackwardRequest(this.request, memory.take));
-  }
-
-  /** It was accepted, and nobody reads its bytes any more. Who asks for them again has them encoded again. */
-  release(): void {
-    if (this.#bytes !== undefined) memory.give(this.#bytes);
-    this.#bytes = undefined;
-  }
-}
 
 /**
  * A pass as the requests that carry it: one per chunk of its data, numbered from `firstSeqId` on. Bodies are encoded
@@ -55,8 +33,8 @@ export function passRequests(
   return chunks.map(({ data, bytes }, index) => {
     const seqId = firstSeqId + index;
     const request: ForwardBackwardRequest = { ...pass, data, modelId, seqId };
-    const message = new Message(request);
-    const compressed = protoCompressFwdbwd ? lazy(() => zstdCompress()?.(message.bytes)) : undefined;
+    const message = lazy(() => encodeForwardBackwardRequest(request));
+    const compressed = protoCompressFwdbwd ? lazy(() => zstdCompress()?.(message())) : undefined;
     const json = lazy((): Call => {
       const path = request.forwardOnly ? 'forward' : 'forward_backward';
       return { path, lane: 'training', json: forwardBackwardJson(request) };
@@ -66,24 +44,19 @@ export function passRequests(
       seqId,
       bytes,
       path: 'forward_backward',
-      content: () => message.bytes,
+      content: message,
       attempt: wireFormat.send(
-        () =>
-          connection.attempt(protobufCall(message, compressed?.()), protobufKey).pipe(
-            tap(({ requestLeft }) => {
-              if (requestLeft === true) message.release();
-            }),
-          ),
+        () => connection.attempt(protobufCall(message(), compressed?.()), protobufKey),
         () => connection.attempt(json(), jsonKey),
       ),
     };
   });
 }
 
-function protobufCall(message: Message, compressed: Uint8Array | undefined): Call {
+function protobufCall(message: Uint8Array, compressed: Uint8Array | undefined): Call {
   const call = { path: 'forward_backward', lane: 'training' } as const;
   return compressed === undefined
-    ? { ...call, protobuf: message.bytes }
+    ? { ...call, protobuf: message }
     : { ...call, protobuf: compressed, headers: { 'content-encoding': 'zstd' } };
 }
 

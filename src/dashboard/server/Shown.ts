@@ -9,7 +9,7 @@ import {
   timer,
 } from 'rxjs';
 import type { TinkerEvent } from '../../client/events.js';
-import type { UnderWay } from '../../client/session/underWay.js';
+import type { PendingWork } from '../../client/session/pending.js';
 import type { Step } from '../../operators/step.js';
 import { columnsOfRow } from '../state/columns.js';
 import type { Feed } from './Feed.js';
@@ -117,10 +117,10 @@ export class Shown {
     );
   }
 
-  subscribeLoad(underWay: () => UnderWay): void {
+  subscribeLoad(pending: () => PendingWork): void {
     const { feed, scheduler } = this;
     const ask = defer(() => {
-      const load = loadOf(underWay(), scheduler.now(), (id) => feed.state.events.requests.get(id));
+      const load = loadOf(pending(), scheduler.now(), (id) => feed.state.events.requests.get(id));
       feed.setLoad(load);
       // Asking is a walk over all calls: where they are very many, it is done more rarely.
       return timer(ASK_MS * (1 + Math.floor(load.calls / MANY_CALLS)), scheduler);

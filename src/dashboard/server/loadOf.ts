@@ -1,4 +1,4 @@
-import type { CallUnderWay, UnderWay } from '../../client/session/underWay.js';
+import type { PendingCall, PendingWork } from '../../client/session/pending.js';
 import type { Calls, Load, OpenRequest } from '../state/changes.js';
 
 /** So many are told one by one; what more there is, together. */
@@ -9,7 +9,7 @@ const MOST = 50;
  * requests are not open by the events. Samples of one sampling session are many and alike, and are told together.
  */
 export function loadOf(
-  { calls, budgets }: UnderWay,
+  { calls, budgets }: PendingWork,
   atMs: number,
   openRequest: (requestId: string) => OpenRequest | undefined,
 ): Load {
@@ -40,7 +40,7 @@ class Gathered {
   /** How many calls there are of each target. */
   readonly #before = new Map<string, number>();
 
-  add(call: CallUnderWay): void {
+  add(call: PendingCall): void {
     const { sinceMs, target = '' } = call;
     const requestType: string = call.requestType ?? '';
     const before = this.letBefore(call);
@@ -52,7 +52,7 @@ class Gathered {
   }
 
   /** Counts a call that is before all later ones of its target; the result is how many are before it. */
-  letBefore({ target = '' }: CallUnderWay): number {
+  letBefore({ target = '' }: PendingCall): number {
     const before = this.#before.get(target) ?? 0;
     this.#before.set(target, before + 1);
     return before;

@@ -8,7 +8,7 @@ import {
   tap,
   throwIfEmpty,
 } from 'rxjs';
-import { combineOutputs } from '../../client/training/combineOutputs.js';
+import { combineOutputs } from '../../wire/combineOutputs.js';
 import { Queue } from '../../wire/Queue.js';
 import { cancelling } from '../../operators/internal/cancelling.js';
 import { lacks } from '../../operators/internal/lacks.js';

@@ -98,16 +98,7 @@ const ADMIN: Record<string, Call<AdminClient>> = {
 };
 
 /** Methods that ask the service for nothing, or that end the client. */
-const NO_CALLS = new Set([
-  'constructor',
-  'close',
-  'destroy',
-  'underWay',
-  'getSamplerHandle',
-  'hasRoom',
-  'loading',
-  'weightsInfo',
-]);
+const NO_CALLS = new Set(['constructor', 'close', 'destroy', 'pending', 'getSamplerHandle', 'loading', 'weightsInfo']);
 const methodsOf = (client: { readonly prototype: object }): string[] =>
   Object.entries(Object.getOwnPropertyDescriptors(client.prototype))
     .filter(([name, { value }]) => typeof value === 'function' && !NO_CALLS.has(name))
@@ -168,7 +159,7 @@ describe('every call', () => {
     expect(error).toMatchObject({ code: 'timeout', retryable: false });
     expect((error as Error).message).toContain('100000 ms');
     expect(on.clock.now() - startedMs).toBe(100_000);
-    expect([...on.service.underWay().calls]).toEqual([]);
+    expect([...on.service.pending().calls]).toEqual([]);
   });
 
   it.each(CALLS)('is cancelled by its signal: %s', (_, call) => {
@@ -180,7 +171,7 @@ describe('every call', () => {
     const error = on.clock.reject(future);
     expect(error).toBeInstanceOf(CancelledError);
     expect(error).toMatchObject({ code: 'cancelled', cause: reason });
-    expect([...on.service.underWay().calls]).toEqual([]);
+    expect([...on.service.pending().calls]).toEqual([]);
   });
 
   it.each(CALLS)('sends nothing when its signal has aborted already: %s', (_, call) => {

@@ -157,7 +157,7 @@ describe('the end of a client', () => {
     const startMs = on.clock.now();
     const closed = on.service.close();
     on.clock.advanceBy(3_599_000);
-    expect([...on.service.underWay().calls]).toHaveLength(1);
+    expect([...on.service.pending().calls]).toHaveLength(1);
     expect(on.clock.reject(stuck)).toMatchObject({ code: 'closed' });
     on.clock.resolve(closed);
     expect(on.clock.now()).toBe(startMs + 3_600_000);

@@ -71,7 +71,7 @@ describe('the session', () => {
 });
 
 describe('close', () => {
-  it('waits for what is under way, says how the session ended, and then refuses', () => {
+  it('waits for pending work, says how the session ended, and then refuses', () => {
     const on = stage({ workMs: ({ path }) => (path === 'optim_step' ? 10_000 : 0) });
     const model = on.trainer();
     const step = model.optimStep();
@@ -164,7 +164,7 @@ describe('close', () => {
 });
 
 describe('destroy', () => {
-  it('cancels what is under way instead of waiting, and says that the session was interrupted', () => {
+  it('cancels pending work instead of waiting, and says that the session was interrupted', () => {
     const on = stage({ workMs: ({ path }) => (path === 'optim_step' ? 10_000 : 0) });
     const step = on.trainer().optimStep();
     on.clock.resolve(on.service.destroy());

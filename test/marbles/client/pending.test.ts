@@ -4,9 +4,9 @@ import { refusal } from 'tinker-rx/testing';
 import { datum, prompt, stage } from './stage.js';
 
 const kinds = (on: ReturnType<typeof stage>) =>
-  [...on.service.underWay().calls].map(({ requestType, target, requestId }) => [requestType, target, requestId]);
+  [...on.service.pending().calls].map(({ requestType, target, requestId }) => [requestType, target, requestId]);
 
-describe('what is under way', () => {
+describe('pending work', () => {
   it('is every call from when it is made to its end, with its id once it is accepted', () => {
     const on = stage({ latencyMs: 100 });
     const model = on.trainer();
@@ -36,16 +36,16 @@ describe('what is under way', () => {
 
   it('has the budgets that the service gave, and what is taken of them', () => {
     const on = stage({ latencyMs: 100, config: { sampleDispatchBytesSemaphoreSize: 5 } });
-    expect(on.service.underWay().budgets).toBeUndefined();
+    expect(on.service.pending().budgets).toBeUndefined();
     const sampler = on.sampler();
     const samples = [1, 2, 3].map(() => sampler.sample({ prompt: prompt(), samplingParams: { maxTokens: 1 } }));
-    const { sampleBytes, sampleSlots, trainingBytes } = on.service.underWay().budgets!;
-    expect(sampleSlots).toEqual({ inUse: 3, size: 400, waiting: 0 });
+    const { sampleBytes, sampleSlots, trainingBytes } = on.service.pending().budgets!;
+    expect(sampleSlots).toEqual({ inUse: 1, size: 400, waiting: 2 });
     expect(sampleBytes).toMatchObject({ size: 5, waiting: 2 });
     expect(sampleBytes.inUse).toBeGreaterThan(5);
     expect(trainingBytes).toEqual({ inUse: 0, size: 50_000_000, waiting: 0 });
     on.clock.resolve(samples[2]!);
-    expect(on.service.underWay().budgets!.sampleBytes).toEqual({ inUse: 0, size: 5, waiting: 0 });
+    expect(on.service.pending().budgets!.sampleBytes).toEqual({ inUse: 0, size: 5, waiting: 0 });
   });
 
   it('is named by the events of its retries and of its failure', () => {

@@ -1,7 +1,7 @@
 import { filter, map } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { ServiceClient, type SamplingClient, type Transport, type TransportRequest } from 'tinker-rx';
-import { fakeTransport, VirtualClock } from 'tinker-rx/testing';
+import { ServiceClient, type SamplingClient } from 'tinker-rx';
+import { fakeTransport } from 'tinker-rx/testing';
 import { marbles } from '../marbles.js';
 import { prompt, stage, times } from './stage.js';
 
@@ -22,49 +22,6 @@ describe('sampling dispatch', () => {
     expect(times(fake.to('asample')).filter((atMs) => atMs === 1000)).toHaveLength(50);
     expect(fake.to('asample').map(({ seqId }) => seqId)).toEqual(Array.from({ length: 450 }, (_, index) => index));
     expect(fake.to('retrieve_future').every(({ state }) => state === 'open')).toBe(true);
-  });
-
-  it('makes no request that the transport has no room for, and all clients take turns', () => {
-    const clock = new VirtualClock();
-    const fake = fakeTransport({ scheduler: clock, workMs: 10 });
-    const { transport } = fake.clientOptions;
-    let room = 2;
-    const waiting = new Set<() => void>();
-    const small: Transport = Object.assign((request: TransportRequest) => transport(request), {
-      hasRoom: (lane: string, onRoom: () => void) => {
-        if (lane !== 'sampling' || fake.to('asample').length < room) return true;
-        waiting.add(onRoom);
-        return false;
-      },
-    });
-    const service = new ServiceClient({ ...fake.clientOptions, transport: small });
-    const makeRoom = (more: number): void => {
-      room += more;
-      const told = [...waiting];
-      waiting.clear();
-      for (const onRoom of told) onRoom();
-    };
-    const [one, other] = [1, 2].map(() => clock.resolve(service.createSamplingClient({ baseModel: 'any' })));
-    const samples = [...sampleMany(one!, 4), ...sampleMany(other!, 2)];
-    let toldOutside = 0;
-    expect(one!.hasRoom(() => toldOutside++)).toBe(false);
-    clock.advanceBy(1000);
-    expect(fake.to('asample')).toHaveLength(2);
-    expect(service.underWay().budgets?.sampleSlots.waiting).toBe(4);
-    makeRoom(1);
-    expect(fake.to('asample')).toHaveLength(3);
-    expect(toldOutside).toBe(0);
-    // Each in turn: a client that has more to send waits behind those who have not made theirs.
-    makeRoom(1);
-    expect(fake.to('asample')).toHaveLength(4);
-    expect(toldOutside).toBe(0);
-    makeRoom(1);
-    expect(fake.to('asample')).toHaveLength(5);
-    expect(toldOutside).toBe(1);
-    makeRoom(2);
-    expect(fake.to('asample')).toHaveLength(6);
-    expect(one!.hasRoom(() => undefined)).toBe(true);
-    for (const sample of samples) expect(clock.resolve(sample).sequences).toHaveLength(1);
   });
 
   it('shares the slots among all sampling clients of the service', () => {

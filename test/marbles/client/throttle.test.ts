@@ -78,8 +78,8 @@ describe('a 429 to a sample', () => {
       [1600, 10],
       [1700, 5],
       [11_099, 10],
-      [11_100, 30],
-      [11_199, 5],
+      // The five that still waited go first: nobody overtakes.
+      [11_100, 35],
     ]);
   });
 

@@ -71,7 +71,7 @@ describe('an option that is misspelt was dropped in silence', () => {
   it.each([ServiceClient, RestClient, AdminClient])('new %o', (Client) => {
     const make = () => new Client({ apiKey: 'tml-x', baseURL: 'http://elsewhere.test' } as never);
     expect(make).toThrow(expect.objectContaining({ code: 'invalid_input' }) as Error);
-    expect(make).toThrow(/^options: unknown key baseURL; expected apiKey, baseUrl, /);
+    expect(make).toThrow(/^options: unknown key baseURL; expected apiKey, auth, baseUrl, /);
   });
 });
 

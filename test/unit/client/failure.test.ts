@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import * as errors from '../../../src/client/errors.js';
 import {
   connectionError,
-  meaningOf,
+  classifyFailure,
   statusError,
   type Meaning,
   type Phase,
@@ -30,25 +30,25 @@ describe('what a failure means', () => {
     [302, 'fatal', 'fatal', 'fatal'],
   ])('%i is %s to a send, %s to a poll, %s to a sample', (status, ...expected) => {
     const uses: Phase[] = ['send', 'poll', 'sample'];
-    expect(uses.map((phase) => meaningOf(error(status), phase))).toEqual(expected);
+    expect(uses.map((phase) => classifyFailure(error(status), phase))).toEqual(expected);
   });
 
   it('is a proxy’s for an empty 400', () => {
     for (const phase of ['send', 'poll', 'sample'] as const)
-      expect(meaningOf(statusError(text(400), 'POST /x', 0), phase)).toBe('proxy');
+      expect(classifyFailure(statusError(text(400), 'POST /x', 0), phase)).toBe('proxy');
   });
 
   it('is told by x-should-retry, but not for a poll', () => {
-    expect(meaningOf(error(404, { 'x-should-retry': 'true' }), 'send')).toBe('backoff');
-    expect(meaningOf(error(503, { 'x-should-retry': 'false' }), 'sample')).toBe('fatal');
-    expect(meaningOf(error(503, { 'x-should-retry': 'false' }), 'poll')).toBe('again');
-    expect(meaningOf(error(503, { 'x-should-retry': 'maybe' }), 'send')).toBe('backoff');
+    expect(classifyFailure(error(404, { 'x-should-retry': 'true' }), 'send')).toBe('backoff');
+    expect(classifyFailure(error(503, { 'x-should-retry': 'false' }), 'sample')).toBe('fatal');
+    expect(classifyFailure(error(503, { 'x-should-retry': 'false' }), 'poll')).toBe('again');
+    expect(classifyFailure(error(503, { 'x-should-retry': 'maybe' }), 'send')).toBe('backoff');
   });
 
   it('is to try again when no answer came, and final for anything else', () => {
-    expect(meaningOf(connectionError(new TransportFailure('timeout', 'late'), 'x'), 'poll')).toBe('backoff');
+    expect(classifyFailure(connectionError(new TransportFailure('timeout', 'late'), 'x'), 'poll')).toBe('backoff');
     for (const other of [new errors.ValidationError('x'), new errors.ClosedError('x'), new Error('x'), undefined])
-      expect(meaningOf(other, 'poll')).toBe('fatal');
+      expect(classifyFailure(other, 'poll')).toBe('fatal');
   });
 });
 

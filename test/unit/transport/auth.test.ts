@@ -26,7 +26,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const resolved = (apiKey: string | undefined, environment: Record<string, string | undefined>, from = store) =>
-  firstValueFrom(resolveCredential({ apiKey, environment, store: from }).token());
+  firstValueFrom(resolveCredential({ isHosted: true, apiKey, environment, store: from }).token());
 const COMMAND = 'echo tml-command';
 
 describe('the credential', () => {
@@ -59,15 +59,19 @@ describe('the credential', () => {
     ['tml-SECRET\n', 'the API key holds a space, a line break or another character that cannot be sent'],
     ['tml-SECRET é', 'the API key holds a space, a line break or another character that cannot be sent'],
   ])('%j is refused without being shown', (apiKey, said) => {
-    expect(() => resolveCredential({ apiKey, environment: {}, store })).toThrow(new ValidationError(said));
+    expect(() => resolveCredential({ isHosted: true, apiKey, environment: {}, store })).toThrow(
+      new ValidationError(said),
+    );
   });
 
   it('that is missing is an error that says where to put one', () => {
-    expect(() => resolveCredential({ environment: {}, store: empty })).toThrow(/TINKER_API_KEY.*tinker-rx auth login/);
+    expect(() => resolveCredential({ isHosted: true, environment: {}, store: empty })).toThrow(
+      /TINKER_API_KEY.*tinker-rx auth login/,
+    );
   });
 
   it('does not show when it is printed', () => {
-    const source = resolveCredential({ apiKey: 'tml-SECRET', environment: {}, store });
+    const source = resolveCredential({ isHosted: true, apiKey: 'tml-SECRET', environment: {}, store });
     expect(inspect(source, { depth: Infinity, showHidden: true, getters: true })).not.toContain('SECRET');
     expect(JSON.stringify(source)).not.toContain('SECRET');
   });
@@ -75,7 +79,11 @@ describe('the credential', () => {
 
 describe('the credential command', () => {
   it('is run each time a token is asked for, and its output trimmed', async () => {
-    const source = resolveCredential({ environment: { TINKER_CREDENTIAL_CMD: 'printf "  tml-%s\\n" "$$"' }, store });
+    const source = resolveCredential({
+      isHosted: true,
+      environment: { TINKER_CREDENTIAL_CMD: 'printf "  tml-%s\\n" "$$"' },
+      store,
+    });
     expect(source.current()).toBeUndefined();
     const [first, second] = [await firstValueFrom(source.token()), await firstValueFrom(source.token())];
     expect(first).toMatch(/^tml-\d+$/);
@@ -98,7 +106,12 @@ describe('the credential command', () => {
   it.each(['sleep 3', 'sleep 3; echo tml-late', 'echo tml-early; sleep 3; true'])(
     'was waited for without an end, and every call with it: %s',
     async (TINKER_CREDENTIAL_CMD) => {
-      const source = resolveCredential({ environment: { TINKER_CREDENTIAL_CMD }, store, commandTimeoutMs: 100 });
+      const source = resolveCredential({
+        isHosted: true,
+        environment: { TINKER_CREDENTIAL_CMD },
+        store,
+        commandTimeoutMs: 100,
+      });
       await expect(firstValueFrom(source.token())).rejects.toMatchObject({
         code: 'credential',
         message: 'TINKER_CREDENTIAL_CMD did not end within 0.1 s',
@@ -108,11 +121,13 @@ describe('the credential command', () => {
 
   it('is what counts where the organisation demands it; only a JWT stands in for it', async () => {
     const environment = { TINKER_CREDENTIAL_CMD: COMMAND };
-    expect(await firstValueFrom(resolveCommandCredential({ apiKey: 'tml-key', environment }).token())).toBe(
-      'tml-command',
-    );
-    expect(await firstValueFrom(resolveCommandCredential({ apiKey: 'eyJx', environment }).token())).toBe('eyJx');
-    expect(() => resolveCommandCredential({ apiKey: 'tml-key', environment: {} })).toThrow(
+    expect(
+      await firstValueFrom(resolveCommandCredential({ isHosted: true, apiKey: 'tml-key', environment }).token()),
+    ).toBe('tml-command');
+    expect(
+      await firstValueFrom(resolveCommandCredential({ isHosted: true, apiKey: 'eyJx', environment }).token()),
+    ).toBe('eyJx');
+    expect(() => resolveCommandCredential({ isHosted: true, apiKey: 'tml-key', environment: {} })).toThrow(
       /requires TINKER_CREDENTIAL_CMD/,
     );
   });

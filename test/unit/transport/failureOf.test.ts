@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { failureOf } from '../../../src/transport/failureOf.js';
 import { TransportFailure, type FailureKind } from '../../../src/transport/Transport.js';
-import { connectionError, meaningOf } from '../../../src/client/connection/failure.js';
+import { connectionError, classifyFailure } from '../../../src/client/connection/failure.js';
 
 const coded = (code: string) => Object.assign(new Error('said'), { code });
 
@@ -25,7 +25,7 @@ describe('a failure of a connection', () => {
     const error = connectionError(failure, 'POST /x');
     expect(error).toMatchObject({ code: errorCode, retryable });
     for (const phase of ['send', 'poll', 'sample'] as const)
-      expect(meaningOf(error, phase)).toBe(retryable ? 'backoff' : 'fatal');
+      expect(classifyFailure(error, phase)).toBe(retryable ? 'backoff' : 'fatal');
   });
 
   it('without a text says its code', () => {

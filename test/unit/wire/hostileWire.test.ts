@@ -8,7 +8,7 @@ import {
   decodeForwardBackwardRequest,
   encodeForwardBackwardRequest,
 } from '../../../src/wire/proto/forwardBackwardRequest.js';
-import { combineOutputs } from '../../../src/client/training/combineOutputs.js';
+import { combineOutputs } from '../../../src/wire/combineOutputs.js';
 import { describeErrors } from '../../../src/wire/record.js';
 import { FuturesRetrieveResponse } from '../../../src/wire/futures.js';
 import { CheckpointsListResponse } from '../../../src/wire/rest.js';

@@ -1,0 +1,45 @@
+import {
+  Subject,
+  map,
+  mergeWith,
+  share,
+  startWith,
+  switchMap,
+  take,
+  type MonoTypeOperatorFunction,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs';
+import { longTimer } from '../../operators/internal/longTimer.js';
+import { StuckError } from '../errors.js';
+
+/**
+ * Notices when nothing moves any more: as long as any of the watched work finishes now and then, all of it may take
+ * its time; after `longestMs` without a single one finishing, all of it fails as stuck.
+ */
+export class StallDetector {
+  readonly #finished = new Subject<void>();
+  readonly #stuck: Observable<never>;
+
+  constructor(longestMs: number, scheduler: SchedulerLike) {
+    const minutes = Math.round(longestMs / 60_000);
+    this.#stuck = this.#finished.pipe(
+      startWith(undefined),
+      switchMap(() => longTimer(longestMs, scheduler)),
+      map(() => {
+        throw new StuckError(`no sample of this client made progress for ${minutes} minutes`, { retryable: true });
+      }),
+      share(),
+    );
+  }
+
+  /** Work with one result. */
+  watch<T>(): MonoTypeOperatorFunction<T> {
+    return (work) => work.pipe(mergeWith(this.#stuck), take(1));
+  }
+
+  /** Some of the watched work has finished. */
+  noteFinished(): void {
+    this.#finished.next();
+  }
+}
