@@ -102,7 +102,7 @@ export class ServiceClient {
       displayName: options.displayName,
     });
     this.#models = new TrainingModels(this.#lifecycle, (path, token) => this.#weightsInfo(path, token));
-    this.#beside.add(logTo(connection.events.notable$, options.logLevel));
+    this.#beside.add(logTo(connection.events.notable, options.logLevel));
   }
 
   /** Everything that happens, as it happens. Hot; it never fails and completes after `close`. */

@@ -268,11 +268,13 @@ type WithoutTime<E> = E extends unknown ? Omit<E, 'atMs'> : never;
 
 /** Where the client emits its events. A subscriber that throws affects neither the client nor other subscribers. */
 export class EventBus {
-  readonly #events = new Subject<TinkerEvent>();
-  readonly #log = new Subject<TinkerEvent>();
-  readonly events$: Observable<TinkerEvent> = this.#events.asObservable();
-  /** The same for the log, without what only programs read: see {@link EventBus.observed}. */
-  readonly notable$: Observable<TinkerEvent> = this.#log.asObservable();
+  /**
+   * For programs. What is told of every single request is made only while this is `observed`: three events for each sample took a tenth of
+   * its CPU.
+   */
+  readonly all = new Subject<TinkerEvent>();
+  /** The same for the log and for telemetry, without what is told of every request. */
+  readonly notable = new Subject<TinkerEvent>();
 
   /** Durations are measured by `now`; events are stamped with the time of day. */
   constructor(
@@ -280,24 +282,20 @@ export class EventBus {
     readonly timeOfDay: () => number = now,
   ) {}
 
-  /**
-   * Whether a program listens, not only the log. What is told of every single request is made only then: three events for
-   * each sample took a tenth of its CPU.
-   */
-  get observed(): boolean {
-    return this.#events.observed;
+  get events$(): Observable<TinkerEvent> {
+    return this.all.asObservable();
   }
 
   /** Takes over the event: it is stamped and emitted as it is, since copying each one is slow. */
   emit(event: WithoutTime<TinkerEvent> & { atMs?: number }): void {
-    if (!this.#events.observed && !this.#log.observed) return;
+    if (!this.all.observed && !this.notable.observed) return;
     event.atMs = this.timeOfDay();
-    this.#events.next(event as TinkerEvent);
-    this.#log.next(event as TinkerEvent);
+    this.all.next(event as TinkerEvent);
+    this.notable.next(event as TinkerEvent);
   }
 
   complete(): void {
-    this.#events.complete();
-    this.#log.complete();
+    this.all.complete();
+    this.notable.complete();
   }
 }

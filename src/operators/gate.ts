@@ -1,4 +1,4 @@
-import { readGate, swapGate } from './internal/gateContext.js';
+import { Observable } from 'rxjs';
 
 /**
  * Demand, as seen from upstream: open while a bounded operator has room, closed while it is full.
@@ -77,9 +77,19 @@ interface Waiter {
   leave: (() => void) | undefined;
 }
 
+// Subscribing travels upstream synchronously, so one variable is enough to hand a gate to the source.
+let current: Gate | undefined;
+
 /** The gate of the nearest bounded operator downstream, where one is known; read it synchronously, on subscribe. */
 export function currentGate(): Gate | undefined {
-  return readGate();
+  return current;
+}
+
+/** @internal Makes `gate` the current one and returns the one before, to be put back in a `finally`. */
+export function swapGate(gate: Gate | undefined): Gate | undefined {
+  const previous = current;
+  current = gate;
+  return previous;
 }
 
 /** Runs `body` with `gate` as the current one: what is subscribed to inside, synchronously, finds it. */
@@ -88,6 +98,11 @@ export function withGate<R>(gate: Gate | undefined, body: () => R): R {
   try {
     return body();
   } finally {
-    swapGate(previous);
+    current = previous;
   }
+}
+
+/** @internal The source, subscribed to under `gate`: for operators that subscribe again after a wait. */
+export function underGate<T>(gate: Gate | undefined, source: Observable<T>): Observable<T> {
+  return new Observable((subscriber) => withGate(gate, () => source.subscribe(subscriber)));
 }

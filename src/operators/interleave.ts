@@ -1,7 +1,6 @@
 import { Observable } from 'rxjs';
 import { Gate, withGate } from './gate.js';
-import { Downstream } from './internal/Downstream.js';
-import { type Heard, listen } from './internal/listen.js';
+import { Downstream, type Heard, listen } from './internal/listen.js';
 import { seededRandom } from './internal/random.js';
 import { WatchedQueue } from './internal/WatchedQueue.js';
 

@@ -1,7 +1,6 @@
 import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { currentGate } from './gate.js';
-import { listen } from './internal/listen.js';
-import { Listeners } from './internal/Listeners.js';
+import { listen, Listeners } from './internal/listen.js';
 
 /**
  * Carries the gate from downstream over a wait: what is subscribed to because of a value finds the gate again.

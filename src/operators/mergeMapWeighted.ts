@@ -8,9 +8,7 @@ import {
 } from 'rxjs';
 import { Queue } from '../wire/Queue.js';
 import { Gate, withGate } from './gate.js';
-import { Downstream } from './internal/Downstream.js';
-import { type Heard, listen } from './internal/listen.js';
-import { mayBeFed } from './internal/mayBeFed.js';
+import { Downstream, type Heard, listen, mayBeFed } from './internal/listen.js';
 import { WatchedQueue } from './internal/WatchedQueue.js';
 
 /** Options of `mergeMapWeighted`. */

@@ -13,8 +13,7 @@ import {
 } from 'rxjs';
 import { RequestFailedError } from '../client/errors.js';
 import type { SampleOptions } from '../client/SamplingClient.js';
-import { estimatePromptBytes } from '../wire/estimateBytes.js';
-import { ModelInput } from '../wire/modelInput.js';
+import { estimatePromptBytes, ModelInput } from '../wire/modelInput.js';
 import type { SampleResponse } from '../wire/sampling.js';
 import { isTinkerError, type TinkerError, ValidationError } from '../wire/tinkerError.js';
 import { cancelling } from './internal/cancelling.js';

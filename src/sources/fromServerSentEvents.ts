@@ -9,8 +9,7 @@ import {
   throwError,
   timer,
 } from 'rxjs';
-import { currentGate } from '../operators/gate.js';
-import { underGate } from '../operators/internal/underGate.js';
+import { currentGate, underGate } from '../operators/gate.js';
 import { TinkerError } from '../wire/tinkerError.js';
 import { fromRowBatches } from './fromRowBatches.js';
 import { type ServerSentEvent, ServerSentEventParser } from './internal/serverSentEventParser.js';

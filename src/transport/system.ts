@@ -7,7 +7,7 @@ export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** Chance, from the machine. Everything above takes it as a parameter. */
 export const systemRandom = (): number => Math.random();
-export const systemUuid = (): string => randomUUID();
+export const systemUuid: () => string = randomUUID;
 
 /** Has something done when the process ends, until the returned function is called. */
 export type OnExit = (act: () => void) => () => void;

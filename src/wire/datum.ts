@@ -1,5 +1,5 @@
 import * as t from 'io-ts';
-import { ModelInput, ModelInputCodec } from './modelInput.js';
+import { chunkBytes, ModelInput, ModelInputCodec } from './modelInput.js';
 import { firstBadToken } from './number.js';
 import { refuseUnknownKeys, request } from './record.js';
 import { namedTensor, TensorDataCodec, type TensorData, type TensorInput } from './tensor.js';
@@ -140,3 +140,17 @@ export const DatumCodec: t.Type<PreparedDatum, object> = (() => {
     ({ modelInput, lossFnInputs }) => Raw.encode({ modelInput, lossFnInputs }),
   );
 })();
+
+// Training data travels as protobuf: four bytes per token, eight per int64 and per index.
+const PROTO_BYTES_PER_TOKEN = 4;
+const WIDE_BYTES = 8;
+
+/** What a datum takes of a chunk's size and of the forward-backward dispatch budget. */
+export function estimateDatumBytes({ modelInput, lossFnInputs }: PreparedDatum): number {
+  let bytes = chunkBytes(modelInput.chunks, PROTO_BYTES_PER_TOKEN);
+  for (const { dtype, data, sparse } of Object.values(lossFnInputs)) {
+    bytes += data.length * (dtype === 'int64' ? WIDE_BYTES : 4);
+    if (sparse !== undefined) bytes += WIDE_BYTES * (sparse.crowIndices.length + sparse.colIndices.length);
+  }
+  return bytes;
+}

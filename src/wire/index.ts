@@ -2,7 +2,6 @@ export * from './admin.js';
 export * from './chunk.js';
 export * from './customLoss.js';
 export * from './datum.js';
-export * from './estimateBytes.js';
 export * from './futures.js';
 export * from './modelInput.js';
 export * from './number.js';

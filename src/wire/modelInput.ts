@@ -1,6 +1,5 @@
 import * as t from 'io-ts';
 import { checkChunk, chunkLength, ModelInputChunk, type EncodedTextChunk } from './chunk.js';
-import { copyTokens } from './copyTokens.js';
 import { firstBadToken } from './number.js';
 import { request } from './record.js';
 import { ValidationError } from './tinkerError.js';
@@ -66,13 +65,34 @@ export class ModelInput {
   }
 }
 
+// A prompt travels as JSON, about ten characters per token.
+const JSON_BYTES_PER_TOKEN = 10;
+
+/** About how many bytes chunks take on the wire. */
+export const chunkBytes = (chunks: readonly ModelInputChunk[], bytesPerToken: number): number =>
+  chunks.reduce((sum, chunk) => {
+    switch (chunk.type) {
+      case 'encoded_text':
+        return sum + chunk.tokens.length * bytesPerToken;
+      case 'image':
+        return sum + chunk.data.length;
+      case 'image_asset_pointer':
+        return sum + chunk.location.length;
+      case 'dmel':
+        return sum + chunk.dmel.length;
+    }
+  }, 0);
+
+/** What a prompt takes of the sampling dispatch budget. */
+export const estimatePromptBytes = ({ chunks }: ModelInput): number => chunkBytes(chunks, JSON_BYTES_PER_TOKEN);
+
 /** A deep copy of the input's chunks. */
 export const copyChunks = ({ chunks }: ModelInput): readonly ModelInputChunk[] => chunks.map(copyChunk);
 
 function copyChunk(chunk: ModelInputChunk): ModelInputChunk {
   switch (chunk.type) {
     case 'encoded_text':
-      return { type: 'encoded_text', tokens: copyTokens(chunk.tokens) };
+      return { type: 'encoded_text', tokens: chunk.tokens.slice() };
     case 'image':
       return { ...chunk, data: chunk.data.slice() };
     case 'dmel':
@@ -80,25 +100,6 @@ function copyChunk(chunk: ModelInputChunk): ModelInputChunk {
     default:
       return { ...chunk };
   }
-}
-
-/** Whether the copied chunks are still what the input holds. */
-export const sameChunks = (copy: readonly ModelInputChunk[], { chunks }: ModelInput): boolean =>
-  copy.length === chunks.length && chunks.every((chunk, index) => sameChunk(chunk, copy[index]!));
-
-function sameChunk(one: ModelInputChunk, other: ModelInputChunk): boolean {
-  for (const key of Object.keys(one) as (keyof ModelInputChunk)[]) {
-    const [a, b] = [one[key], other[key]] as unknown[];
-    if (a !== b && !(ArrayBuffer.isView(a) && ArrayBuffer.isView(b) && sameArray(a as Int32Array, b as Int32Array)))
-      return false;
-  }
-  return true;
-}
-
-function sameArray(one: ArrayLike<number>, other: ArrayLike<number>): boolean {
-  if (one.length !== other.length) return false;
-  for (let index = 0; index < one.length; index++) if (one[index] !== other[index]) return false;
-  return true;
 }
 
 function checkTokens(tokens: ArrayLike<number>, where = ''): void {

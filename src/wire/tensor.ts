@@ -72,7 +72,11 @@ export class TensorData {
     if (!Array.isArray(input)) throw new ValidationError(`${name} must be numbers, rows of numbers or a typed array`);
     const rows = input as readonly (number | readonly number[])[];
     const nested = rows.length > 0 && isRow(rows[0]);
-    if (!nested) return TensorData.#fromList(rows as readonly number[], dtype, name);
+    if (!nested) {
+      // By index: `some` passes over holes.
+      for (let index = 0; index < rows.length; index++) if (typeof rows[index] !== 'number') throw ragged(name);
+      return new TensorData(toValues(rows as readonly number[], dtype, name));
+    }
     const columns = (rows[0] as readonly number[]).length;
     const flat: number[] = [];
     for (const row of rows) {
@@ -80,13 +84,6 @@ export class TensorData {
       for (const entry of row) flat.push(entry);
     }
     return new TensorData({ ...toValues(flat, dtype, name), shape: [rows.length, columns] });
-  }
-
-  /** Nearly all lists are token ids or weights, and long: both are made in one pass. */
-  static #fromList(values: readonly number[], dtype: TensorDtype | undefined, name: string): TensorData {
-    const data = dtype === 'float32' ? floatsOf(values, name) : smallIntegersOf(values, name);
-    if (data !== undefined) return new TensorData({ dtype: dtype ?? 'int64', data });
-    return new TensorData(toValues(values, dtype, name));
   }
 
   static #fromArray(array: NumericArray, dtype: TensorDtype | undefined, name: string): TensorData {
@@ -159,29 +156,6 @@ const isRow = (entry: unknown): entry is readonly number[] => Array.isArray(entr
 
 const ragged = (name: string): ValidationError =>
   new ValidationError(`${name} must be numbers or rows of equal length; ragged or mixed lists are not supported`);
-
-function floatsOf(values: readonly number[], name: string): Float32Array {
-  const data = new Float32Array(values.length);
-  for (let index = 0; index < data.length; index++) {
-    const value = values[index];
-    if (typeof value !== 'number') throw ragged(name);
-    data[index] = value;
-  }
-  return data;
-}
-
-/** The values, or undefined where one of them is no integer of 32 bits. */
-function smallIntegersOf(values: readonly number[], name: string): Int32Array | undefined {
-  const data = new Int32Array(values.length);
-  let isSmall = true;
-  for (let index = 0; index < data.length; index++) {
-    const value = values[index];
-    if (typeof value !== 'number') throw ragged(name);
-    data[index] = value;
-    if (data[index] !== value) isSmall = false;
-  }
-  return isSmall ? data : undefined;
-}
 
 /** Typed values of plain numbers; integers are checked, floats are rounded to float32. */
 function toValues(

@@ -11,7 +11,7 @@ const RL_OTHERS = [
 
 /** Operators of other rooms whose tests do not run the contract, and why. */
 const WITHOUT: Readonly<Record<string, string>> = {
-  resend: 'a part of the client: it waits for the service, and its tests are those of the client',
+  retryFailures: 'a part of the client: it waits for the service, and its tests are those of the client',
   likelihood: 'mergeMapWeighted over calls of the service, as evaluate is',
   evaluateInto: 'evaluate, with its records in a file',
   likelihoodInto: 'likelihood, with its records in a file',

@@ -32,7 +32,7 @@ export abstract class RestCaller {
       this.#connection = connection;
       this.#lifecycle = new Lifecycle(connection);
       this.#sockets = sockets;
-      logTo(connection.events.notable$, options.logLevel);
+      logTo(connection.events.notable, options.logLevel);
     }
   }
 

@@ -37,7 +37,7 @@ export function accept(
   onAccepted(requestId);
   const { requestType, target, seqId, bytes, startedMs } = sent;
   const { events, scheduler } = connection;
-  if (events.observed) events.emit({ type: 'request-sent', requestType, requestId, target, seqId, bytes });
+  if (events.all.observed) events.emit({ type: 'request-sent', requestType, requestId, target, seqId, bytes });
   return { ...sent, requestId, roundtripMs: scheduler.now() - startedMs, promise };
 }
 
@@ -79,7 +79,7 @@ export function awaitResult<A>(
       tap({
         next: () => {
           settle();
-          if (!events.observed) return;
+          if (!events.all.observed) return;
           const elapsedMs = scheduler.now() - startedMs;
           events.emit({ type: 'request-finished', requestType, requestId, target, elapsedMs });
         },

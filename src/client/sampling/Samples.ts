@@ -120,7 +120,7 @@ export class Samples {
   #finished(response: SampleResponse, options: SampleOptions): SampleResponse {
     const { events } = this.#session.connection;
     this.#stalls.noteFinished();
-    if (events.observed) {
+    if (events.all.observed) {
       events.emit({
         type: 'tokens-used',
         requestType: 'Sample',

@@ -1,6 +1,5 @@
 import { ModelInputChunk } from '../../wire/chunk.js';
-import { estimatePromptBytes } from '../../wire/estimateBytes.js';
-import { copyChunks, ModelInput } from '../../wire/modelInput.js';
+import { copyChunks, estimatePromptBytes, ModelInput } from '../../wire/modelInput.js';
 import { SampleRequestWithoutPrompt, type SamplingParams } from '../../wire/sampling.js';
 import { TensorData, type TensorInput } from '../../wire/tensor.js';
 import { ValidationError } from '../../wire/tinkerError.js';

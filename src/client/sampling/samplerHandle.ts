@@ -120,7 +120,7 @@ function open(
     void sockets?.close();
     throw failure;
   }
-  logTo(connection.events.notable$, options.logLevel);
+  logTo(connection.events.notable, options.logLevel);
   const cancels = new Subject<string>();
   const session = openSession(connection, sessionId, holder.clientDynamicConfig, (requestId) =>
     cancels.next(requestId),

@@ -55,12 +55,15 @@ export class Lifecycle {
   readonly #unread: UnreadFailures;
   readonly #progress: WorkProgress;
   #closed = false;
+  /** Pieces of work that have ended so far, and when the last did. */
+  endedCount = 0;
+  lastEndMs = 0;
 
   constructor({ events, scheduler, background, onExit }: Clocks) {
     this.#events = events;
     this.#scheduler = scheduler;
     this.#unread = new UnreadFailures(events, background, onExit);
-    this.#progress = new WorkProgress(events, background, () => this.calls());
+    this.#progress = new WorkProgress(events, background, this);
   }
 
   get closed(): boolean {
@@ -99,7 +102,7 @@ export class Lifecycle {
     started.future = future;
     if (isOver) return future;
     this.#active.add(started);
-    if (kind !== undefined) this.#progress.began();
+    if (kind !== undefined && !this.#progress.isRunning) this.#progress.start();
     if (call.signal !== undefined || call.timeoutMs !== undefined) started.bound = bind(future, call, this.#scheduler);
     return future;
   }
@@ -107,7 +110,10 @@ export class Lifecycle {
   #end(started: Started): void {
     started.bound?.unsubscribe();
     if (!this.#active.delete(started)) return;
-    if (started.kind !== undefined) this.#progress.ended();
+    if (started.kind !== undefined) {
+      this.endedCount++;
+      this.lastEndMs = this.#events.now();
+    }
     this.#ended.next();
   }
 

@@ -74,7 +74,7 @@ export class Telemetry {
     this.#add({ event: 'SESSION_START', severity: 'INFO' });
     const regularly = interval(FLUSH_MS, connection.background).pipe(tap(() => (this.#failed = false)));
     this.#running = merge(
-      connection.events.notable$.pipe(
+      connection.events.notable.pipe(
         map((event) => this.#report(event)),
         ignoreElements(),
         takeUntil(this.#draining),

@@ -4,52 +4,57 @@ import type { PendingCall } from './pending.js';
 
 const EVERY_MS = 60_000;
 
+/** The calls of a client, as far as this tells of them. */
+export interface Work {
+  /** Calls that are pending. */
+  calls(): Iterable<PendingCall>;
+  /** How many have ended so far, successfully or not. */
+  readonly endedCount: number;
+  readonly lastEndMs: number;
+}
+
 /**
  * Says once a minute how the work of a client goes, for as long as there is any: how much waits to be accepted by the
  * service, how much the service has accepted, and how much has ended since the last time.
  */
 export class WorkProgress {
+  isRunning = false;
   #ticks: Subscription | undefined;
-  #ended = 0;
-  #lastEndMs = 0;
 
   constructor(
     readonly events: EventBus,
     readonly scheduler: SchedulerLike,
-    readonly calls: () => Iterable<PendingCall>,
+    readonly work: Work,
   ) {}
 
-  /** Work has begun. */
-  began(): void {
-    if (this.#ticks !== undefined) return;
-    this.#ended = 0;
-    this.#lastEndMs = this.events.now();
-    this.#ticks = interval(EVERY_MS, this.scheduler).subscribe(() => this.#say());
-  }
-
-  /** Work has ended, successfully or not. */
-  ended(): void {
-    this.#ended++;
-    this.#lastEndMs = this.events.now();
+  /** Begins to tell; it ends by itself when there is no more work. */
+  start(): void {
+    this.isRunning = true;
+    const startedMs = this.events.now();
+    let told = this.work.endedCount;
+    this.#ticks = interval(EVERY_MS, this.scheduler).subscribe(() => {
+      const { endedCount, lastEndMs } = this.work;
+      const { waiting, running } = this.#count();
+      if (waiting + running === 0) return this.stop();
+      const quietMs = this.events.now() - Math.max(lastEndMs, startedMs);
+      this.events.emit({ type: 'work-progress', waiting, running, ended: endedCount - told, quietMs });
+      told = endedCount;
+    });
   }
 
   stop(): void {
+    this.isRunning = false;
     this.#ticks?.unsubscribe();
-    this.#ticks = undefined;
   }
 
-  #say(): void {
+  #count(): { readonly waiting: number; readonly running: number } {
     let waiting = 0;
     let running = 0;
-    for (const { requestType, requestId } of this.calls()) {
+    for (const { requestType, requestId } of this.work.calls()) {
       if (requestType === undefined) continue;
       if (requestId === undefined) waiting++;
       else running++;
     }
-    // The next work starts it again.
-    if (waiting + running === 0) return this.stop();
-    const quietMs = this.events.now() - this.#lastEndMs;
-    this.events.emit({ type: 'work-progress', waiting, running, ended: this.#ended, quietMs });
-    this.#ended = 0;
+    return { waiting, running };
   }
 }

@@ -222,7 +222,7 @@ export class ModelQueue {
 
   #tellTokens({ forwardOnly, data }: Pass): void {
     const { events } = this.#session.connection;
-    if (!events.observed) return;
+    if (!events.all.observed) return;
     events.emit({
       type: 'tokens-used',
       requestType: forwardOnly ? 'Forward' : 'ForwardBackward',

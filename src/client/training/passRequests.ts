@@ -1,5 +1,5 @@
 import { zstdCompress } from '../../transport/system.js';
-import type { PreparedDatum } from '../../wire/datum.js';
+import { estimateDatumBytes, type PreparedDatum } from '../../wire/datum.js';
 import { checkEncodable, encodeForwardBackwardRequest } from '../../wire/proto/forwardBackwardRequest.js';
 import type { Json } from '../../wire/record.js';
 import {
@@ -11,7 +11,6 @@ import {
 import type { Call } from '../connection/Connection.js';
 import { prepare, withoutUndefined } from '../connection/prepare.js';
 import type { OpenSession } from '../session/Session.js';
-import { toChunks } from './chunks.js';
 import type { NumberedRequest } from './NumberedSends.js';
 
 /** One forward or backward pass, its data checked. */
@@ -86,4 +85,30 @@ function forwardBackwardJson({
   return forwardOnly
     ? prepare(ForwardRequestJson, { modelId, seqId, forwardInput: input })
     : prepare(ForwardBackwardRequestJson, { modelId, seqId, forwardBackwardInput: input });
+}
+
+export interface Chunk {
+  readonly data: readonly PreparedDatum[];
+  readonly bytes: number;
+}
+
+export interface ChunkLimits {
+  readonly maxLength: number;
+  readonly maxBytes: number;
+}
+
+/** Cuts data into requests of bounded length and size. A datum that is too large for any is a chunk of its own. */
+export function toChunks(data: readonly PreparedDatum[], { maxLength, maxBytes }: ChunkLimits): Chunk[] {
+  const chunks: { data: PreparedDatum[]; bytes: number }[] = [];
+  let current: { data: PreparedDatum[]; bytes: number } | undefined;
+  for (const datum of data) {
+    const bytes = estimateDatumBytes(datum);
+    if (current === undefined || current.data.length === maxLength || current.bytes + bytes > maxBytes) {
+      current = { data: [], bytes: 0 };
+      chunks.push(current);
+    }
+    current.data.push(datum);
+    current.bytes += bytes;
+  }
+  return chunks;
 }

@@ -1,8 +1,65 @@
-import { type Observable, Subscriber, type Subscription } from 'rxjs';
-import type { Gate } from '../gate.js';
-import type { Downstream } from './Downstream.js';
-import type { Listeners } from './Listeners.js';
-import { swapGate } from './gateContext.js';
+import { isObservable, type Observable, Subscriber, type Subscription, type Unsubscribable } from 'rxjs';
+import { currentGate, type Gate, swapGate, withGate } from '../gate.js';
+
+/**
+ * What lies downstream of an operator: its subscriber, its gate as found on subscribe, and the waiting for that gate.
+ * Whatever waits is called once, under the gate, and never after the subscriber is closed.
+ */
+export class Downstream<R = never> {
+  readonly gate: Gate | undefined = currentGate();
+  readonly listeners: Listeners;
+  #waiting = false;
+  #stop: (() => void) | undefined;
+
+  constructor(
+    readonly subscriber: Subscriber<R>,
+    private readonly resume: () => void,
+  ) {
+    this.listeners = new Listeners(subscriber);
+  }
+
+  get isOpen(): boolean {
+    return this.gate === undefined || this.gate.isOpen;
+  }
+
+  /** Where the gate is closed, has `resume` called when it next opens; it is asked for once at a time. */
+  waitIfClosed(): void {
+    if (this.#waiting || this.isOpen || this.subscriber.closed) return;
+    this.#waiting = true;
+    if (this.#stop === undefined) this.subscriber.add(() => this.#stop!());
+    this.#stop = this.gate!.onceOpen(() => {
+      this.#waiting = false;
+      try {
+        withGate(this.gate, this.resume);
+      } catch (error) {
+        this.subscriber.error(error);
+      }
+    });
+  }
+}
+
+/**
+ * What an operator listens to: it ends when the operator's subscriber does.
+ *
+ * RxJS keeps this in a list that it searches for each one that ends, which with two thousand in flight takes as long as the rest.
+ */
+export class Listeners {
+  readonly #all = new Set<Unsubscribable>();
+
+  constructor(subscriber: Pick<Subscriber<never>, 'add'>) {
+    subscriber.add(() => {
+      for (const listener of this.#all) listener.unsubscribe();
+    });
+  }
+
+  add(listener: Unsubscribable): void {
+    this.#all.add(listener);
+  }
+
+  delete(listener: Unsubscribable): void {
+    this.#all.delete(listener);
+  }
+}
 
 /** What an operator does with what it hears. One object serves all inners of a subscription. */
 export interface Heard<T, S> {
@@ -96,4 +153,12 @@ class Listener<T, S> extends Subscriber<T> {
       swapGate(previous);
     }
   }
+}
+
+/**
+ * Whether what is made of a value may be fed by the source the value came from, as the parts that `window` and `groupBy`
+ * give are: then it needs the source to go on before it can end. A future is not: it has its one result by itself.
+ */
+export function mayBeFed(value: unknown): boolean {
+  return isObservable(value) && !('then' in value);
 }

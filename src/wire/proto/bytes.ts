@@ -13,12 +13,6 @@ export interface View {
 /** The bytes under a typed array, without copying. */
 export const bytesOf = (array: View): Uint8Array => new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 
-/** Something of a known length that is written where it belongs when that place is known. */
-export interface Part {
-  readonly byteLength: number;
-  writeTo(target: Uint8Array, at: number): void;
-}
-
 /** Small enough to stay in the processor's cache. */
 const WIDE = new BigInt64Array(2048);
 const WIDE_BYTES = bytesOf(WIDE);
@@ -51,24 +45,17 @@ function split(values: Float64Array | Float32Array, from: number, count: number)
   }
 }
 
-/** Copies bytes to where a wider array may start, since a message's fields lie at any offset. */
-function aligned(bytes: Uint8Array): ArrayBuffer {
-  // Not `slice`: of a Buffer that is a view of the same memory.
-  const copy = unwritten(bytes.length);
-  copy.set(bytes);
-  return copy.buffer;
+/** The same in memory of their own. */
+export function int64Bytes(values: TensorValues): Uint8Array {
+  const bytes = new Uint8Array(8 * values.length);
+  writeInt64s(values, bytes, 0);
+  return bytes;
 }
 
-const LARGE = 64 * 1024;
-
-/**
- * Memory of its own, all of which the caller must write. Zeroing a large one first takes as long as writing it; small ones
- * are made faster the usual way.
- */
-export function unwritten(byteLength: number): Uint8Array<ArrayBuffer> {
-  if (byteLength < LARGE) return new Uint8Array(byteLength);
-  const { buffer, byteOffset } = Buffer.allocUnsafeSlow(byteLength);
-  return new Uint8Array(buffer, byteOffset, byteLength);
+/** Copies bytes to where a wider array may start, since a message's fields lie at any offset. */
+function aligned(bytes: Uint8Array): ArrayBuffer {
+  // Not `bytes.slice()`: of a Buffer that is a view of the same memory.
+  return Uint8Array.prototype.slice.call(bytes).buffer as ArrayBuffer;
 }
 
 export const toInt32 = (bytes: Uint8Array): Int32Array => new Int32Array(aligned(bytes));

@@ -1,6 +1,6 @@
-import { TensorData, type TensorDtype } from '../tensor.js';
+import { TensorData } from '../tensor.js';
 import type { ForwardBackwardOutput } from '../training.js';
-import { bytesOf, decodeValues, DTYPE, itemBytes, toFloats, toInt64, writeInt64s, type Part } from './bytes.js';
+import { bytesOf, decodeValues, DTYPE, int64Bytes, itemBytes, toFloats, toInt64 } from './bytes.js';
 import { readDoubleEntry, readEntry, readFields, readInt64s } from './fields.js';
 import { encodeMessage, type MessageWriter } from './messageWriter.js';
 
@@ -98,18 +98,16 @@ function readBatchedTensor(bytes: Uint8Array): TensorData[] {
 
 /** The inverse, for servers: one record of all datums, or one a run of datums whose tensors share dtype and trailing shape. */
 export function encodeForwardBackwardOutput(output: ForwardBackwardOutput): Uint8Array {
-  const records = runsOfOneShape(output.lossFnOutputs).map((run) => ({
-    length: run.length,
-    columns: Object.keys(run[0] ?? {}).map((name) => [name, columnOf(run, name)] as const),
-  }));
   return encodeMessage((writer) => {
     writer.string(1, output.lossFnOutputType);
-    for (const { length, columns } of records) {
+    for (const run of runsOfOneShape(output.lossFnOutputs)) {
       writer.message(2, (record) => {
         record.string(1, output.lossFnOutputType);
-        for (const [name, column] of columns)
-          record.entry(2, name, (entry) => entry.message(2, (batched) => writeBatchedTensor(batched, column)));
-        record.int(3, length);
+        for (const name of Object.keys(run[0]!)) {
+          const tensors = run.map((datum) => datum[name]!.toDense());
+          record.entry(2, name, (entry) => entry.message(2, (batched) => writeBatchedTensor(batched, tensors)));
+        }
+        record.int(3, run.length);
       });
     }
     for (const [key, value] of Object.entries(output.metrics)) writer.entry(3, key, (entry) => entry.double(2, value));
@@ -132,32 +130,12 @@ function runsOfOneShape(outputs: readonly LossFnOutput[]): LossFnOutput[][] {
   return runs;
 }
 
-/** One field of many datums, as it is written. */
-interface Column {
-  readonly dtype: TensorDtype;
-  readonly data: Part;
-  /** Where each datum's values start, and where the last ones end, in bytes. */
-  readonly offsets: Float64Array;
-  readonly trailingShape: readonly number[];
-}
-
-function columnOf(run: readonly LossFnOutput[], name: string): Column {
-  const tensors = run.map((datum) => datum[name]!.toDense());
+/** One field of many datums. */
+function writeBatchedTensor(writer: MessageWriter, tensors: readonly TensorData[]): void {
   const { dtype, shape } = tensors[0]!;
-  const isWide = dtype === 'int64';
-  const offsets = new Float64Array(tensors.length + 1);
-  tensors.forEach(({ data }, index) => {
-    offsets[index + 1] = offsets[index]! + data.length * (isWide ? 8 : 4);
-  });
-  const writeTo = (target: Uint8Array, at: number): void => {
-    tensors.forEach(({ data }, index) => {
-      if (isWide) writeInt64s(data, target, at + offsets[index]!);
-      else target.set(bytesOf(toFloats(data)), at + offsets[index]!);
-    });
-  };
-  return { dtype, data: { byteLength: offsets.at(-1)!, writeTo }, offsets, trailingShape: shape.slice(1) };
-}
-
-function writeBatchedTensor(writer: MessageWriter, { dtype, data, offsets, trailingShape }: Column): void {
-  writer.part(1, data).int64s(2, offsets).int(3, DTYPE[dtype]).packedInts(4, trailingShape);
+  const parts = tensors.map(({ data }) => (dtype === 'int64' ? int64Bytes(data) : bytesOf(toFloats(data))));
+  /** Where each datum's values start, and where the last ones end, in bytes. */
+  const offsets = new Float64Array(parts.length + 1);
+  parts.forEach((part, index) => (offsets[index + 1] = offsets[index]! + part.length));
+  writer.bytes(1, Buffer.concat(parts)).int64s(2, offsets).int(3, DTYPE[dtype]).packedInts(4, shape.slice(1));
 }

@@ -6,14 +6,11 @@ import type { TensorData } from '../tensor.js';
 import type { ForwardBackwardRequest } from '../training.js';
 import { toInt32 } from './bytes.js';
 import { readDoubleEntry, readEntry, readFields } from './fields.js';
-import { encodeMessage, type Memory, type MessageWriter } from './messageWriter.js';
+import { encodeMessage, type MessageWriter } from './messageWriter.js';
 import { readTensor, writeTensor } from './tensor.js';
 
-/** A forward or forward-backward pass as protobuf bytes, in new memory unless other is given. */
-export function encodeForwardBackwardRequest(
-  request: ForwardBackwardRequest,
-  memory?: Memory,
-): Uint8Array<ArrayBuffer> {
+/** A forward or forward-backward pass as protobuf bytes. */
+export function encodeForwardBackwardRequest(request: ForwardBackwardRequest): Uint8Array {
   const config = Object.entries(request.lossFnConfig ?? {});
   return encodeMessage((writer) => {
     writer.string(1, request.modelId).int(2, request.seqId);
@@ -29,7 +26,7 @@ export function encodeForwardBackwardRequest(
         entry.message(2, (arm) => (typeof value === 'number' ? arm.double(1, value) : arm.presentString(2, value))),
       );
     }
-  }, memory);
+  });
 }
 
 /** Refuses what protobuf has no place for, before a request takes its number. @throws ValidationError */

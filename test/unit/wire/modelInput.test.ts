@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ModelInputChunk } from '../../../src/wire/chunk.js';
 import { chunkLength } from '../../../src/wire/chunk.js';
-import { estimateDatumBytes, estimatePromptBytes } from '../../../src/wire/estimateBytes.js';
+import { estimateDatumBytes } from '../../../src/wire/datum.js';
+import { estimatePromptBytes } from '../../../src/wire/modelInput.js';
 import { prepareDatum } from '../../../src/wire/datum.js';
 import { ModelInput, ModelInputCodec } from '../../../src/wire/modelInput.js';
 import { ValidationError } from '../../../src/wire/tinkerError.js';
