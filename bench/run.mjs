@@ -2,16 +2,14 @@
 // bench/results.json. Needs `npm run build` first. `node bench/run.mjs growth waiting` runs those two only.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
-import { measureColdStart } from './coldStart.mjs';
 import { measureDecoding } from './decoding.mjs';
 import { benchEncoding } from './encoding.mjs';
 import { measureForwardBackward } from './forwardBackward.mjs';
 import { measureGrowth } from './growth.mjs';
 import { measureImporting } from './importing.mjs';
 import { measureLocalEngine } from './localEngine.mjs';
-import { benchSampling } from './sampling.mjs';
 import { benchServing } from './serving.mjs';
-import { measureSamplesAtOnce } from './samplesAtOnce.mjs';
+import { measureSamples } from './samples.mjs';
 import { printed, row } from './support/spread.mjs';
 import { measureWaiting } from './waiting.mjs';
 
@@ -22,11 +20,7 @@ const benches = {
     row('a training request as protobuf', 'MB/s', [benchEncoding().megabytesPerSecond], { atLeast: 300 }),
   ],
   forwardBackward: measureForwardBackward,
-  sampling: async () => [
-    row('samples in slices, warm: rate', 'of raw undici', [(await benchSampling()).ratio], { atLeast: 0.85 }),
-  ],
-  samplesAtOnce: measureSamplesAtOnce,
-  coldStart: measureColdStart,
+  samples: measureSamples,
   waiting: measureWaiting,
   serving: async () => [
     row('the gateway: rate', 'of the sampler alone', [(await benchServing()).ratio], { atLeast: 0.8 }),

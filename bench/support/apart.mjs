@@ -5,6 +5,8 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const MOST_OUTPUT = 1e8;
+/** What makes Node and Python trust the server over TLS. */
+const CERTIFICATE = fileURLToPath(new URL('./tls/ca.pem', import.meta.url));
 const pathOf = (name) => fileURLToPath(new URL(name, import.meta.url));
 
 /** Runs the work beside a canned server. `settings` are the server's. */
@@ -15,7 +17,7 @@ export async function withServer(settings, work) {
       server.once('message', resolve);
       server.once('exit', (code) => reject(new Error(`the server ended with ${code}`)));
     });
-    return await work(`http://127.0.0.1:${port}`);
+    return await work(`${settings.tls ? 'https' : 'http'}://localhost:${port}`);
   } finally {
     server.disconnect();
   }
@@ -25,6 +27,7 @@ export async function withServer(settings, work) {
 export async function runApart(script, job, { nodeOptions = [], program = process.execPath } = {}) {
   const { stdout } = await run(program, [...nodeOptions, pathOf(script), JSON.stringify(job)], {
     maxBuffer: MOST_OUTPUT,
+    env: { ...process.env, NODE_EXTRA_CA_CERTS: CERTIFICATE, SSL_CERT_FILE: CERTIFICATE },
   });
   return JSON.parse(stdout.trim().split('\n').at(-1));
 }

@@ -1,7 +1,9 @@
 // A server that answers from memory, in a process of its own, so that what is measured is the client.
-// Settings, as JSON: { sessionPoller: true } offers one poll for all samples; { neverReady: <ms> } holds each poll for a
+// Settings, as JSON: { tls: true } speaks HTTP/2 over TLS, as the hosted service does; { sessionPoller: true } offers one poll for all samples; { neverReady: <ms> } holds each poll for a
 // sample that long and then says "not yet".
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { createSecureServer } from 'node:http2';
 
 const settings = JSON.parse(process.argv[2] ?? '{}');
 
@@ -64,13 +66,10 @@ const passes = new Map();
 const MODEL = Symbol('a model');
 
 function json(response, body, status = 200) {
-  const text = JSON.stringify(body);
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
-  response.end(text);
+  response.answer(status, 'application/json', JSON.stringify(body));
 }
 function protobuf(response, body) {
-  response.writeHead(200, { 'content-type': 'application/x-protobuf', 'content-length': body.length });
-  response.end(body);
+  response.answer(200, 'application/x-protobuf', body);
 }
 
 /** Tells the waiting session poll of all that was accepted since the last one. */
@@ -119,16 +118,46 @@ const routes = {
   },
 };
 
-const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+/** Reads a request where that matters, and answers it. */
+function serve(path, incoming, response) {
   const chunks = [];
-  const reads = request.url === '/api/v1/forward_backward' || request.url === '/api/v1/retrieve_future';
-  if (reads) request.on('data', (chunk) => chunks.push(chunk));
-  else request.resume();
-  request.on('end', () => {
-    const route = routes[request.url];
-    if (route === undefined) json(response, answers[request.url] ?? {});
+  const reads = path === '/api/v1/forward_backward' || path === '/api/v1/retrieve_future';
+  if (reads) incoming.on('data', (chunk) => chunks.push(chunk));
+  else incoming.resume();
+  incoming.on('end', () => {
+    const route = routes[path];
+    if (route === undefined) json(response, answers[path] ?? {});
     else route(response, chunks);
   });
-});
-server.listen(0, '127.0.0.1', () => process.send?.({ port: server.address().port }));
+}
+
+const pem = (name) => readFileSync(new URL(`./tls/${name}.pem`, import.meta.url));
+
+function plainServer() {
+  return createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+    response.answer = (status, type, body) => {
+      response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) });
+      response.end(body);
+    };
+    serve(request.url, request, response);
+  });
+}
+
+/** Streams as they are: node's imitation of HTTP/1.1 over them would be what is measured. */
+function secureServer() {
+  const settings = { maxConcurrentStreams: 1000 };
+  const server = createSecureServer({ key: pem('key'), cert: pem('cert'), settings });
+  server.on('stream', (stream, headers) => {
+    stream.on('error', () => undefined);
+    stream.answer = (status, type, body) => {
+      stream.respond({ ':status': status, 'content-type': type, 'content-length': Buffer.byteLength(body) });
+      stream.end(body);
+    };
+    serve(headers[':path'], stream, stream);
+  });
+  return server;
+}
+
+const server = settings.tls ? secureServer() : plainServer();
+server.listen(0, 'localhost', () => process.send?.({ port: server.address().port }));
 process.on('disconnect', () => process.exit(0));

@@ -27,7 +27,7 @@ async function importAndAsk() {
   const started = process.cpuUsage();
   const { ServiceClient } = await import('tinker-rx');
   const imported = process.cpuUsage();
-  const service = new ServiceClient({ baseUrl: origin, apiKey: 'tml-bench', telemetry: false });
+  const service = new ServiceClient({ baseUrl: origin, apiKey: 'tml-bench' });
   service.getServerCapabilities().catch(() => undefined);
   const first = await connected;
   return { firstRequestMs: ms(started, first), importMs: ms(started, imported) };

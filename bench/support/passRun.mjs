@@ -14,7 +14,7 @@ const batch = (lossFnInputs) =>
     lossFnInputs,
   }));
 
-const service = new ServiceClient({ baseUrl: origin, apiKey: 'tml-bench', telemetry: false });
+const service = new ServiceClient({ baseUrl: origin, apiKey: 'tml-bench' });
 const trainer = await service.createLoraTrainingClient({ baseModel: 'bench', rank: 8 });
 const ours = async (inputs) => {
   const { lossFnOutputs } = await trainer.forwardBackward(batch(inputs), 'cross_entropy');

@@ -1,4 +1,4 @@
-"""Samples of the Python SDK, all asked for at once, for bench/samplesAtOnce.mjs: python <this file> <job as JSON>
+"""Samples of the Python SDK, all asked for at once, for bench/samples.mjs: python <this file> <job as JSON>
 
 The job has origin, samples and promptTokens. Prints {"samplesPerSecond", "cpuSecondsPerSample"}. A tenth as many warm up.
 """

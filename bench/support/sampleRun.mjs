@@ -1,11 +1,12 @@
 // One measurement of one peer in a process of its own: node sampleRun.mjs <job as JSON>. Prints what it took as JSON.
 // The job: { origin, peer: raw | ours, form: at-once | workers | sampleFrom, samples, promptTokens }
-import { rawUndici, SAMPLED_TOKENS, thisClient } from './samplers.mjs';
+import { rawHttp2, rawUndici, SAMPLED_TOKENS, thisClient } from './samplers.mjs';
 
 const IN_FLIGHT = 128;
 const job = JSON.parse(process.argv[2]);
 const { samples, promptTokens } = job;
-const peer = job.peer === 'raw' ? rawUndici(job.origin, promptTokens) : await thisClient(job.origin, promptTokens);
+const raw = job.origin.startsWith('https:') ? rawHttp2 : rawUndici;
+const peer = await (job.peer === 'raw' ? raw : thisClient)(job.origin, promptTokens);
 
 // Loaded before the clock starts, as the client and undici are: bench/importing.mjs measures that.
 const { map } = job.form === 'sampleFrom' ? await import('rxjs') : {};

@@ -35,7 +35,7 @@ import {
 } from '../wire/weights.js';
 import { optionNames, withoutCallOptions, type CallOptions } from './CallOptions.js';
 import { APIResponseValidationError, RequestFailedError } from './errors.js';
-import { withoutUndefined, prepare } from './connection/prepare.js';
+import { withoutUndefined, prepare } from '../wire/record.js';
 import { RestCaller, type RestCall } from './rest/RestCaller.js';
 import { segments, withQuery } from './rest/restQuery.js';
 import type { TinkerFuture } from './TinkerFuture.js';

@@ -13,7 +13,7 @@ import type { TinkerEvent, WorkKind } from './events.js';
 import type { Lifecycle } from './session/Lifecycle.js';
 import type { LogLevel } from './session/log.js';
 import { once } from '../transport/once.js';
-import { withoutUndefined } from './connection/prepare.js';
+import { withoutUndefined } from '../wire/record.js';
 import type { SampleOptions } from './sampling/sampleRequest.js';
 import type { SamplingRetryOptions } from './sampling/retrySample.js';
 import { segments } from './rest/restQuery.js';

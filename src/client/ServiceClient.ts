@@ -27,7 +27,7 @@ import { checkCustomLoss, type CustomLossDefinition, type LossHandle } from './t
 import type { TinkerEvent } from './events.js';
 import { Lifecycle } from './session/Lifecycle.js';
 import { logTo } from './session/log.js';
-import { prepare, withoutUndefined } from './connection/prepare.js';
+import { prepare, withoutUndefined } from '../wire/record.js';
 import { checkPlannedUse, foresee, type ForeseenProblem, type PlannedUse } from './profile.js';
 import { RestClient, type CopyWeightsOptions } from './RestClient.js';
 import type { SamplingClient, SamplingClientOptions } from './SamplingClient.js';

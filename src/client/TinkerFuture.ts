@@ -1,5 +1,5 @@
 import { type Either, left, right } from 'fp-ts/lib/Either.js';
-import { AsyncSubject, Observable, catchError, defer, map, of, type Subscription } from 'rxjs';
+import { AsyncSubject, Observable, catchError, defer, lastValueFrom, map, of, type Subscription } from 'rxjs';
 import { CancelledError } from './errors.js';
 import { isTinkerError, type TinkerError } from '../wire/tinkerError.js';
 
@@ -86,15 +86,7 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
     onFulfilled?: ((value: A) => B | PromiseLike<B>) | null,
     onRejected?: ((reason: unknown) => C | PromiseLike<C>) | null,
   ): Promise<B | C> {
-    const promise = new Promise<A>((resolve, reject) => {
-      let result: A | undefined;
-      this.subscribe({
-        next: (value) => (result = value),
-        error: reject,
-        complete: () => resolve(result as A),
-      });
-    });
-    return promise.then(onFulfilled, onRejected);
+    return lastValueFrom(this, { defaultValue: undefined as A }).then(onFulfilled, onRejected);
   }
 
   /** The same as a promise that handles the failure; `then(undefined, onRejected)`. */

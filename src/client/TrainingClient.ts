@@ -39,7 +39,7 @@ import type { RequestType, WorkKind } from './events.js';
 import type { Lifecycle } from './session/Lifecycle.js';
 import { ModelQueue, type ModelWork } from './training/ModelQueue.js';
 import type { Pass } from './training/passRequests.js';
-import { withoutUndefined, prepare } from './connection/prepare.js';
+import { withoutUndefined, prepare } from '../wire/record.js';
 import { SamplingClient, type SamplingClientOptions } from './SamplingClient.js';
 import type { SamplingSessions } from './sampling/samplingSessions.js';
 import { SavedWeights } from './training/SavedWeights.js';
@@ -91,6 +91,9 @@ export class TrainingClient {
   readonly #lifecycle: Lifecycle;
   readonly #samplers: SamplingSessions;
   readonly #queue: ModelQueue;
+  /** Backward passes that were taken on since the last step, and the last one that this client refused. */
+  #passesSinceStep = 0;
+  #refusedPass: Error | undefined;
 
   /** Made by a ServiceClient. */
   constructor(session: OpenSession, lifecycle: Lifecycle, samplers: SamplingSessions, modelId: string) {
@@ -152,15 +155,19 @@ export class TrainingClient {
       const pass: Pass = { forwardOnly: false, data: prepared, lossFn: 'custom', lossFnConfig };
       return this.#queue.pass(pass, onAccepted);
     };
-    return this.#lifecycle.start(work, this.#kind('ForwardBackward'), options);
+    return this.#startBackward(work, options);
   }
 
-  /** Applies the gradients. Without parameters: Adam with the protocol's defaults. */
+  /**
+   * Applies the gradients. Without parameters: Adam with the protocol's defaults. Fails without being sent where the client itself refused the only
+   * pass since the last step; a pass that the service refuses later is not known here, and its step still runs and is billed.
+   */
   optimStep(params: AdamParams | OptimizerParams = {}, options: CallOptions = {}): TinkerFuture<OptimStepResponse> {
     return this.#operation(options, {
       requestType: 'OptimStep',
       path: 'optim_step',
       json: () => {
+        this.#refuseEmptyStep();
         const chosen = chosenOptimizer(params);
         if ('optimizerParams' in chosen)
           refuseAbsent(this.#session.connection.profile, `optimizer: ${chosen.optimizerParams.type}`);
@@ -315,6 +322,39 @@ export class TrainingClient {
     return { requestType, target: this.modelId };
   }
 
+  /** Starts a backward pass, and remembers whether this client refused it before anything was sent. */
+  #startBackward(
+    work: (onAccepted: OnAccepted) => Observable<ForwardBackwardOutput>,
+    options: CallOptions,
+    names?: ReadonlySet<string>,
+  ): TinkerFuture<ForwardBackwardOutput> {
+    const remembering = (onAccepted: OnAccepted): Observable<ForwardBackwardOutput> => {
+      try {
+        const pass = work(onAccepted);
+        this.#passesSinceStep++;
+        return pass;
+      } catch (error) {
+        this.#refusedPass = error as Error;
+        throw error;
+      }
+    };
+    return this.#lifecycle.start(remembering, this.#kind('ForwardBackward'), options, names);
+  }
+
+  /** @throws ValidationError where the only pass since the last step was refused: the step would be billed and apply nothing. */
+  #refuseEmptyStep(): void {
+    const refused = this.#passesSinceStep === 0 ? this.#refusedPass : undefined;
+    this.#passesSinceStep = 0;
+    this.#refusedPass = undefined;
+    if (refused !== undefined)
+      throw new ValidationError(
+        `there is nothing to apply: the pass before this step was refused (${refused.message})`,
+        {
+          cause: refused,
+        },
+      );
+  }
+
   get #events() {
     return this.#session.connection.events;
   }
@@ -330,6 +370,7 @@ export class TrainingClient {
       checkLossData(loss, prepared);
       return this.#queue.tracedPass(requestType === 'Forward', prepared, loss, onAccepted);
     };
+    if (requestType === 'ForwardBackward') return this.#startBackward(work, options, LOSS_OPTIONS);
     return this.#lifecycle.start(work, this.#kind(requestType), options, LOSS_OPTIONS);
   }
 
@@ -345,8 +386,10 @@ export class TrainingClient {
       checkLoss(lossFn, lossFnConfig);
       refuseAbsent(this.#session.connection.profile, `loss: ${lossFn}`);
       const forwardOnly = requestType === 'Forward';
-      return this.#queue.pass(withoutUndefined({ forwardOnly, data: prepared, lossFn, lossFnConfig }), onAccepted);
+      const pass: Pass = { forwardOnly, data: prepared, lossFn, ...(lossFnConfig && { lossFnConfig }) };
+      return this.#queue.pass(pass, onAccepted);
     };
+    if (requestType === 'ForwardBackward') return this.#startBackward(work, options, LOSS_OPTIONS);
     return this.#lifecycle.start(work, this.#kind(requestType), options, LOSS_OPTIONS);
   }
 

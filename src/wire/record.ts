@@ -280,3 +280,17 @@ export function describeErrors(errors: t.Errors): string {
   return more > 0 ? `${unique.slice(0, 5).join('; ')}; and ${more} more` : unique.join('; ');
 }
 const MOST_DESCRIBED = 1000;
+
+/** The wire form of a request that a caller wrote. @throws ValidationError naming every mistake and where it is. */
+export function prepare<F extends Fields>(codec: RecordType<F>, input: Input<F>): Json {
+  const prepared = codec.prepare(input);
+  if (isLeft(prepared)) throw new ValidationError(describeErrors(prepared.left));
+  return prepared.right;
+}
+
+/** The same object without its undefined fields, which a strict request would refuse. */
+export function withoutUndefined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  const kept: Record<string, unknown> = {};
+  for (const key in fields) if (fields[key] !== undefined) kept[key] = fields[key];
+  return kept as never;
+}

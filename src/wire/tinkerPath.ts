@@ -21,14 +21,20 @@ export interface TinkerPath {
   readonly checkpointId: string;
 }
 
+const PATH = /^(?!https?:|file:)([a-z][a-z0-9+.-]*):\/\/(.*)$/i;
+
+/** Whether a text is the path of a checkpoint: `tinker://…`, or another server's scheme such as `twinkle://…`. */
+export const isCheckpointPath = (text: unknown): text is string => typeof text === 'string' && PATH.test(text);
+
 /**
- * Splits a `tinker://` path into its parts.
+ * Splits a `tinker://` path into its parts. Of another server's path only the run is known: what follows is the checkpoint.
  *
  * @throws ValidationError when the text is no checkpoint path.
  */
 export function parseTinkerPath(path: string): TinkerPath {
   const text = typeof path === 'string' ? path : '';
-  const [run, folder, name, ...rest] = text.startsWith('tinker://') ? text.slice('tinker://'.length).split('/') : [];
+  const [, scheme, parts = ''] = PATH.exec(text) ?? [];
+  const [run, folder, name, ...rest] = parts.split('/');
   const isSegment = (part: string | undefined): part is string =>
     part !== undefined && part !== '' && part !== '.' && part !== '..';
   if (isSegment(run) && isSegment(folder) && rest.length === 0) {
@@ -38,6 +44,8 @@ export function parseTinkerPath(path: string): TinkerPath {
       return { path, trainingRunId: run, checkpointType, checkpointId: `${folder}/${name}` };
     }
   }
+  if (scheme !== undefined && scheme !== 'tinker' && isSegment(run) && isSegment(folder))
+    return { path, trainingRunId: run, checkpointId: parts.slice(run.length + 1) };
   throw new ValidationError(
     `not a checkpoint path: expected tinker://run/{weights|sampler_weights|external_weights}/name, got ${JSON.stringify(text.slice(0, 200))}`,
   );

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import type { SpendingOptions } from '../cost/Spending.js';
 import { CliError } from '../CliError.js';
-import { withoutUndefined } from '../../client/connection/prepare.js';
+import { withoutUndefined } from '../../wire/record.js';
 import { resumeCommand } from './followRun.js';
 
 /** What every command that trains keeps of a run. */

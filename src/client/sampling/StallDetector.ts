@@ -1,4 +1,5 @@
 import {
+  NEVER,
   Subject,
   map,
   mergeWith,
@@ -6,11 +7,12 @@ import {
   startWith,
   switchMap,
   take,
+  timer,
   type MonoTypeOperatorFunction,
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
-import { longTimer } from '../../operators/internal/longTimer.js';
+import { LONGEST_TIMER_MS } from '../../transport/system.js';
 import { StuckError } from '../errors.js';
 
 /**
@@ -25,7 +27,7 @@ export class StallDetector {
     const minutes = Math.round(longestMs / 60_000);
     this.#stuck = this.#finished.pipe(
       startWith(undefined),
-      switchMap(() => longTimer(longestMs, scheduler)),
+      switchMap(() => (longestMs > LONGEST_TIMER_MS ? NEVER : timer(longestMs, scheduler))),
       map(() => {
         throw new StuckError(`no sample of this client made progress for ${minutes} minutes`, { retryable: true });
       }),

@@ -4,7 +4,7 @@ import { SampleRequestWithoutPrompt, type SamplingParams } from '../../wire/samp
 import { TensorData, type TensorInput } from '../../wire/tensor.js';
 import { ValidationError } from '../../wire/tinkerError.js';
 import { withoutCallOptions, type CallOptions } from '../CallOptions.js';
-import { prepare } from '../connection/prepare.js';
+import { prepare } from '../../wire/record.js';
 
 /** Options of `SamplingClient.sample`. */
 export interface SampleOptions extends CallOptions {
@@ -59,9 +59,12 @@ const chunkText = (chunk: ModelInputChunk): string =>
 /** How many tokens a prompt of text has; undefined with images or audio. @throws ValidationError for an empty prompt. */
 function promptLength(prompt: ModelInput): number | undefined {
   if (!(prompt instanceof ModelInput)) throw new ValidationError('prompt must be a ModelInput');
-  const isText = prompt.chunks.every((chunk) => chunk.type === 'encoded_text');
-  const length = isText ? prompt.length : undefined;
-  if (prompt.chunks.length === 0 || length === 0) throw new ValidationError('the prompt is empty');
+  let length = 0;
+  for (const chunk of prompt.chunks) {
+    if (chunk.type !== 'encoded_text') return undefined;
+    length += chunk.tokens.length;
+  }
+  if (length === 0) throw new ValidationError('the prompt is empty');
   return length;
 }
 

@@ -1,8 +1,9 @@
 import { map, type Observable } from 'rxjs';
 import { CreateSamplingSessionRequest, CreateSamplingSessionResponse } from '../../wire/sampling.js';
 import { ValidationError } from '../../wire/tinkerError.js';
+import { isCheckpointPath } from '../../wire/tinkerPath.js';
 import type { Lifecycle } from '../session/Lifecycle.js';
-import { withoutUndefined, prepare } from '../connection/prepare.js';
+import { withoutUndefined, prepare } from '../../wire/record.js';
 import { SamplingClient, type SamplingClientOptions } from '../SamplingClient.js';
 import type { OpenSession } from '../session/Session.js';
 
@@ -46,11 +47,10 @@ export class SamplingSessions {
   }
 }
 
-/** @throws ValidationError unless there is a base model or a path that starts with tinker://. */
+/** @throws ValidationError unless there is a base model or the path of a checkpoint. */
 export function checkSource({ baseModel, modelPath }: SamplerSource): void {
   if (modelPath !== undefined) {
-    if (typeof modelPath !== 'string' || !modelPath.startsWith('tinker://'))
-      throw new ValidationError('modelPath must start with tinker://');
+    if (!isCheckpointPath(modelPath)) throw new ValidationError('modelPath must start with tinker://');
   } else if (typeof baseModel !== 'string' || baseModel === '') {
     throw new ValidationError('a sampling client needs a baseModel or a modelPath');
   }

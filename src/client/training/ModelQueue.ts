@@ -216,7 +216,7 @@ export class ModelQueue {
     return (accepted) =>
       forkJoin(accepted.map((one) => awaitResult(this.#session, one, FORWARD_BACKWARD))).pipe(
         tap(() => this.#tellTokens(pass)),
-        map(combineOutputs),
+        map((outputs) => (outputs.length === 1 ? outputs[0]! : combineOutputs(outputs))),
       );
   }
 

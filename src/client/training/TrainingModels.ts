@@ -6,7 +6,7 @@ import { CreateModelRequest, CreateModelResponse } from '../../wire/training.js'
 import { LoadWeightsRequest, LoadWeightsResponse, type WeightsInfoResponse } from '../../wire/weights.js';
 import { withoutCallOptions, type CallOptions } from '../CallOptions.js';
 import type { Lifecycle } from '../session/Lifecycle.js';
-import { withoutUndefined, prepare } from '../connection/prepare.js';
+import { withoutUndefined, prepare } from '../../wire/record.js';
 import type { SamplingSessions } from '../sampling/samplingSessions.js';
 import type { OpenSession } from '../session/Session.js';
 import { refuseAbsent } from '../profile.js';

@@ -12,7 +12,7 @@ import { TensorData } from '../../wire/tensor.js';
 import { ValidationError } from '../../wire/tinkerError.js';
 import type { ForwardBackwardOutput } from '../../wire/training.js';
 import { once } from '../../transport/once.js';
-import { prepare } from '../connection/prepare.js';
+import { prepare } from '../../wire/record.js';
 import { APIResponseValidationError, APIStatusError, CustomLossError, RequestFailedError } from '../errors.js';
 import { submitWork } from '../results/awaitResult.js';
 import type { OpenSession } from '../session/Session.js';

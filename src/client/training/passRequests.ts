@@ -9,7 +9,7 @@ import {
   type LossFnType,
 } from '../../wire/training.js';
 import type { Call } from '../connection/Connection.js';
-import { prepare, withoutUndefined } from '../connection/prepare.js';
+import { prepare, withoutUndefined } from '../../wire/record.js';
 import type { OpenSession } from '../session/Session.js';
 import type { NumberedRequest } from './NumberedSends.js';
 

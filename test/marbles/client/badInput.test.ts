@@ -123,8 +123,9 @@ describe('bad input to training is refused by name, sends nothing and loses no t
     expect(error).toBeInstanceOf(ValidationError);
     expect(error.message).toMatch(message);
     expect(on.fake.requests).toHaveLength(sent);
-    on.clock.resolve(model.optimStep());
-    expect(on.fake.to('optim_step').map(({ seqId }) => seqId)).toEqual([1]);
+    on.clock.resolve(model.saveState('after'));
+    expect(on.fake.to('save_weights').map(({ seqId }) => seqId)).toEqual([1]);
+
     expect(on.eventsOf('request-failed')).toHaveLength(1);
   });
 });

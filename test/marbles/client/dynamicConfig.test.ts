@@ -104,4 +104,22 @@ describe('the dynamic configuration', () => {
     on.clock.advanceBy(1000);
     expect(times(on.fake.to('cancel_future'))).toEqual([0, 0, 0, 1000]);
   });
+
+  it('changes how many cancellations are sent at once when it is refreshed', () => {
+    const wide = { sample_cancel_enabled: true, sample_cancel_max_batch_size: 3 };
+    const on = stage({
+      script: { 'client/dynamic_config': [flags({ ...wide, sample_cancel_max_batch_size: 1 }), flags(wide)] },
+      latencyMs: ({ path }) => (path === 'cancel_future' ? 1000 : 0),
+      workMs: ({ path }) => (path === 'asample' ? 1_000_000 : 0),
+    });
+    const sampler = on.sampler();
+    const cancelThree = () =>
+      [1, 2, 3].map(() => sampler.sample({ prompt: prompt() })).forEach((sample) => sample.cancel());
+    on.clock.advanceTo(10_000);
+    cancelThree();
+    on.clock.advanceTo(30_000);
+    cancelThree();
+    on.clock.advanceTo(40_000);
+    expect(times(on.fake.to('cancel_future'))).toEqual([10_000, 11_000, 12_000, 30_000, 30_000, 30_000]);
+  });
 });

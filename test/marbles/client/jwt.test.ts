@@ -146,4 +146,40 @@ describe('a service that works with JWTs', () => {
       vi.useRealTimers();
     }
   });
+
+  it('goes by the lifetime that the token names, not by a clock of this machine that is wrong', () => {
+    // Ten minutes behind, and two hours ahead: the token lives an hour by its own times.
+    for (const offSeconds of [-600, 7200]) {
+      let issued = 0;
+      const on = stage({
+        config: { pjwtAuthEnabled: true },
+        script: {
+          'auth/token': () => {
+            const now = on.clock.now() / 1000 - offSeconds;
+            return json({ jwt: `${part({ alg: 'none' })}.${part({ iat: now, exp: now + 3600, sub: issued++ })}.sig` });
+          },
+        },
+      });
+      on.trainer();
+      on.clock.advanceTo(3 * 3_600_000);
+      expect(times(on.fake.to('auth/token'))).toEqual([0, 3_300_000, 6_600_000, 9_900_000]);
+    }
+  });
+
+  it('is asked for a new one, once, when it refuses the one at hand, and the call goes on', () => {
+    const on = stage({
+      config: { pjwtAuthEnabled: true },
+      script: {
+        'auth/token': [granted(36_000, 'a'), granted(36_000, 'b'), granted(36_000, 'c')],
+        optim_step: (request) => (keyOf(request) === jwt(36_000, 'a') ? refusal(401, 'expired') : undefined),
+        get_info: refusal(401, 'never'),
+      },
+    });
+    const model = on.trainer();
+    on.clock.resolve(model.optimStep());
+    expect(on.fake.to('optim_step').map(keyOf)).toEqual([jwt(36_000, 'a'), jwt(36_000, 'b')]);
+    expect(new Set(on.fake.to('optim_step').map(({ headers }) => headers['x-idempotency-key'])).size).toBe(1);
+    expect(on.clock.reject(model.getInfo())).toBeInstanceOf(AuthenticationError);
+    expect(on.fake.to('get_info').map(keyOf)).toEqual([jwt(36_000, 'b'), jwt(36_000, 'c')]);
+  });
 });

@@ -149,3 +149,22 @@ describe('deprecation notes', () => {
     ]);
   });
 });
+
+describe('the key', () => {
+  it('goes out as X-API-Key, or as a bearer token where that is wanted', () => {
+    const plain = stage();
+    plain.trainer();
+    expect(plain.fake.requests[0]!.headers).toMatchObject({ 'x-api-key': 'tml-fake' });
+    const bearer = stage({}, { auth: 'bearer', apiKey: 'ms-1' });
+    bearer.trainer();
+    expect(bearer.fake.requests[0]!.headers).toMatchObject({ authorization: 'Bearer ms-1' });
+    expect(bearer.fake.requests[0]!.headers).not.toHaveProperty('x-api-key');
+    expect(() => stage({}, { auth: 'basic' as never })).toThrow('auth must be x-api-key or bearer, got "basic"');
+  });
+
+  it('needs no prefix but at the hosted address', () => {
+    expect(() => stage({}, { apiKey: 'sk-other' }).trainer()).not.toThrow();
+    const hosted = 'https://tinker.thinkingmachines.dev/services/tinker-prod';
+    expect(() => stage({}, { apiKey: 'sk-other', baseUrl: hosted })).toThrow("the API key must start with 'tml-'");
+  });
+});

@@ -44,6 +44,23 @@ describe('training order', () => {
     expect(fake.to('optim_step').map(({ seqId }) => seqId)).toEqual([1, 2]);
   });
 
+  it('sends no step for a pass that the client itself refused, and says why', () => {
+    const { clock, fake, trainer } = stage();
+    const model = trainer();
+    const calls = [model.forwardBackward([], 'cross_entropy'), model.optimStep()];
+    for (const call of calls) expect(clock.reject(call as Observable<unknown>)).toBeInstanceOf(ValidationError);
+    expect(clock.reject(calls[1] as Observable<unknown>)).toMatchObject({
+      message: expect.stringMatching(/^there is nothing to apply: .*data is empty/) as string,
+    });
+    expect(fake.to('optim_step')).toEqual([]);
+    // A step for other passes goes out, and so does one that the caller makes again.
+    model.forwardBackward([datum()], 'cross_entropy');
+    model.forwardBackward([], 'cross_entropy');
+    clock.resolve(model.optimStep());
+    clock.resolve(model.optimStep());
+    expect(fake.to('optim_step').map(({ seqId }) => seqId)).toEqual([2, 3]);
+  });
+
   it('goes on after a turn that failed', () => {
     const { clock, fake, trainer } = stage({ latencyMs: 50, script: { forward_backward: [refusal(400, 'too long')] } });
     const model = trainer();

@@ -140,3 +140,14 @@ describe('jwtClaims', () => {
     for (const text of ['', 'a.b', 'a.!!.c', 'tml-key']) expect(jwtClaims(text)).toBeUndefined();
   });
 });
+
+describe('the key of another server', () => {
+  it('may have any form that a header can carry', () => {
+    const environment = { TINKER_API_KEY: 'sk-123' };
+    expect(resolveCredential({ isHosted: false, environment }).current()).toBe('sk-123');
+    expect(() => resolveCredential({ isHosted: true, environment })).toThrow("the API key must start with 'tml-'");
+    expect(() => resolveCredential({ isHosted: false, environment: { TINKER_API_KEY: 'a b' } })).toThrow(
+      'cannot be sent',
+    );
+  });
+});

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ValidationError } from '../../../src/wire/tinkerError.js';
-import { parseTinkerPath } from '../../../src/wire/tinkerPath.js';
+import { isCheckpointPath, parseTinkerPath } from '../../../src/wire/tinkerPath.js';
 
 describe('a tinker:// path', () => {
   it.each([
@@ -47,5 +47,18 @@ describe('a tinker:// path', () => {
 
   it('that is very long is shown in part', () => {
     expect(() => parseTinkerPath('x'.repeat(10_000))).toThrow(/^.{0,320}$/);
+  });
+});
+
+describe("another server's path", () => {
+  it('is kept as it is: its run first, then the checkpoint, whatever it is called there', () => {
+    expect(parseTinkerPath('twinkle://run-1/checkpoints/step/4')).toEqual({
+      path: 'twinkle://run-1/checkpoints/step/4',
+      trainingRunId: 'run-1',
+      checkpointId: 'checkpoints/step/4',
+    });
+    expect(isCheckpointPath('twinkle://a/b')).toBe(true);
+    for (const text of ['', 'Qwen/Qwen3-8B', '://a/b', undefined]) expect(isCheckpointPath(text)).toBe(false);
+    expect(() => parseTinkerPath('twinkle://')).toThrow('not a checkpoint path');
   });
 });

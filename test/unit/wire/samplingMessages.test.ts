@@ -1,6 +1,6 @@
 import { isLeft } from 'fp-ts/lib/Either.js';
 import { describe, expect, it } from 'vitest';
-import { prepare } from '../../../src/client/connection/prepare.js';
+import { prepare } from '../../../src/wire/record.js';
 import {
   CompleteMetadata,
   FuturesRetrieveRequest,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { prepare } from '../../../src/client/connection/prepare.js';
+import { prepare } from '../../../src/wire/record.js';
 import { AdamParams, DimuonParams, OptimizerConfig, OptimizerParams } from '../../../src/wire/optimizer.js';
 import { CreateSessionResponse } from '../../../src/wire/session.js';
 import {
