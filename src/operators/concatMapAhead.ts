@@ -8,10 +8,10 @@ import {
 } from 'rxjs';
 import { Queue } from '../wire/Queue.js';
 import { Gate, withGate } from './gate.js';
-import { Downstream } from './internal/Downstream.js';
-import { type Heard, listen } from './internal/listen.js';
+import { Downstream } from './gates/Downstream.js';
+import { type Heard, listen } from './gates/listen.js';
 import { mayBeFed } from './internal/mayBeFed.js';
-import { WatchedQueue } from './internal/WatchedQueue.js';
+import { WatchedQueue } from './gates/WatchedQueue.js';
 
 /** Options of `concatMapAhead`. */
 export interface ConcatMapAheadOptions {

@@ -3,7 +3,7 @@ import type { SamplingClient } from '../client/SamplingClient.js';
 import type { Datum } from '../wire/datum.js';
 import type { LossFnConfig, LossFnType } from '../wire/training.js';
 import { factsOf, lossSumOf, perUnit } from './internal/stepFacts.js';
-import { lacks } from './internal/lacks.js';
+import { lacks } from './steps/lacks.js';
 import { markBatches } from './markBatches.js';
 import type { ForwardPasses, TakesSnapshots } from './Trainable.js';
 import type { Mark, MarkOperator, MarkPoint } from './trainingBatch.js';

@@ -1,4 +1,4 @@
-import { readGate, swapGate } from './internal/gateContext.js';
+import { readGate, swapGate } from './gates/gateContext.js';
 
 /**
  * Demand, as seen from upstream: open while a bounded operator has room, closed while it is full.

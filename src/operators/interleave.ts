@@ -1,9 +1,9 @@
 import { Observable } from 'rxjs';
 import { Gate, withGate } from './gate.js';
-import { Downstream } from './internal/Downstream.js';
-import { type Heard, listen } from './internal/listen.js';
-import { seededRandom } from './internal/random.js';
-import { WatchedQueue } from './internal/WatchedQueue.js';
+import { Downstream } from './gates/Downstream.js';
+import { type Heard, listen } from './gates/listen.js';
+import { seededRandom } from '../support/random.js';
+import { WatchedQueue } from './gates/WatchedQueue.js';
 
 /** One of the sources to mix. */
 export interface Dataset<T> {

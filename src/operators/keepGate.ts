@@ -1,7 +1,7 @@
 import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { currentGate } from './gate.js';
-import { listen } from './internal/listen.js';
-import { Listeners } from './internal/Listeners.js';
+import { listen } from './gates/listen.js';
+import { Listeners } from './gates/Listeners.js';
 
 /**
  * Carries the gate from downstream over a wait: what is subscribed to because of a value finds the gate again.

@@ -1,6 +1,6 @@
 import { identity, Observable, type OperatorFunction } from 'rxjs';
-import { Downstream } from './internal/Downstream.js';
-import { type Heard, listen } from './internal/listen.js';
+import { Downstream } from './gates/Downstream.js';
+import { type Heard, listen } from './gates/listen.js';
 
 /** Options of `repeatEpochs`. */
 export interface RepeatEpochsOptions<T, R> {

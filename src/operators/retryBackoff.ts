@@ -1,8 +1,8 @@
 import { asyncScheduler, defer, type MonoTypeOperatorFunction, retry, type SchedulerLike, tap, throwError } from 'rxjs';
 import { currentGate } from './gate.js';
 import { longTimer } from './internal/longTimer.js';
-import { systemRandom } from './internal/random.js';
-import { underGate } from './internal/underGate.js';
+import { systemRandom } from '../support/random.js';
+import { underGate } from './gates/underGate.js';
 
 /** Options of `retryBackoff`. */
 export interface RetryBackoffOptions {

@@ -17,7 +17,7 @@ import { estimatePromptBytes } from '../wire/estimateBytes.js';
 import { ModelInput } from '../wire/modelInput.js';
 import type { SampleResponse } from '../wire/sampling.js';
 import { isTinkerError, type TinkerError, ValidationError } from '../wire/tinkerError.js';
-import { cancelling } from './internal/cancelling.js';
+import { cancelling } from '../support/cancelling.js';
 import { mergeMapAdmitting } from './internal/mergeMapAdmitting.js';
 import { settle } from './settle.js';
 

@@ -1,5 +1,5 @@
 import { concat, defer, EMPTY, mergeMap, type MonoTypeOperatorFunction, of } from 'rxjs';
-import { seededRandom } from './internal/random.js';
+import { seededRandom } from '../support/random.js';
 
 /** Options of `shuffle`. */
 export interface ShuffleOptions {

@@ -1,6 +1,6 @@
 import { asyncScheduler, type MonoTypeOperatorFunction, Observable, type SchedulerLike, type Subscription } from 'rxjs';
-import { Downstream } from './internal/Downstream.js';
-import { listen } from './internal/listen.js';
+import { Downstream } from './gates/Downstream.js';
+import { listen } from './gates/listen.js';
 import { longTimer } from './internal/longTimer.js';
 
 /** Options of `takeUntilIdle`. */

@@ -21,7 +21,7 @@ import { carryEvaluations } from './internal/carryEvaluations.js';
 import { carryMarks } from './internal/carryMarks.js';
 import { mergeMetrics } from './internal/mergeMetrics.js';
 import { submitSteps, type SubmittedStep } from './internal/submitSteps.js';
-import { underGate } from './internal/underGate.js';
+import { underGate } from './gates/underGate.js';
 import { withCycles } from './internal/withCycles.js';
 import type { Schedule } from './schedules.js';
 import type { Step } from './step.js';

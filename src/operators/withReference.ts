@@ -4,7 +4,7 @@ import type { ModelInput } from '../wire/modelInput.js';
 import { TensorData } from '../wire/tensor.js';
 import { ValidationError } from '../wire/tinkerError.js';
 import { concatMapAhead } from './concatMapAhead.js';
-import { cancelling } from './internal/cancelling.js';
+import { cancelling } from '../support/cancelling.js';
 import { type MarkedBatch, numberBatches, type TrainingBatch } from './trainingBatch.js';
 
 /** What tells how likely a model finds a text. A `SamplingClient` is one; so is a fake in a test. */

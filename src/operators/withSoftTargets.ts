@@ -5,7 +5,7 @@ import type { TopkLogprobs } from '../wire/sampling.js';
 import { TensorData } from '../wire/tensor.js';
 import { ValidationError } from '../wire/tinkerError.js';
 import { concatMapAhead } from './concatMapAhead.js';
-import { cancelling } from './internal/cancelling.js';
+import { cancelling } from '../support/cancelling.js';
 import type { Sampleable } from './sampleFrom.js';
 import { type MarkedBatch, numberBatches, type TrainingBatch } from './trainingBatch.js';
 

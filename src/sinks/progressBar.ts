@@ -10,8 +10,8 @@ import {
 } from 'rxjs';
 import type { TinkerEvent } from '../client/events.js';
 import type { SourceEvent } from '../sources/RowOptions.js';
-import { barLine, plainLine, type ProgressState, short } from './internal/progressLine.js';
-import { waitingFor } from './internal/waitingFor.js';
+import { barLine, plainLine, type ProgressState, short } from '../support/terminal/progressLine.js';
+import { waitingFor } from './waiting/waitingFor.js';
 
 /** Where a bar is drawn: `process.stderr`, or anything like it. */
 export interface ProgressStream {

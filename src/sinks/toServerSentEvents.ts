@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asyncScheduler, interval, type Observable, type SchedulerLike, Subscription } from 'rxjs';
-import { jsonLine } from './internal/jsonLine.js';
+import { jsonLine } from '../support/files/jsonLine.js';
 
 /** Options of `toServerSentEvents`. */
 export interface ToServerSentEventsOptions<T> {

@@ -1,6 +1,6 @@
 import { concatMap, defer, EMPTY, expand, from, map, type Observable, type ObservableInput } from 'rxjs';
-import { findGate } from '../operators/internal/findGate.js';
-import { whenOpen } from '../operators/internal/whenOpen.js';
+import { findGate } from '../operators/gates/findGate.js';
+import { whenOpen } from '../operators/gates/whenOpen.js';
 import { keepGate } from '../operators/keepGate.js';
 
 /** What to ask a paged list for: the offset and limit, or the cursor that the last page gave. */

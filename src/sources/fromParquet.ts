@@ -3,7 +3,7 @@ import * as zlib from 'node:zlib';
 import { type AsyncBuffer, type Compressors, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import type { Observable } from 'rxjs';
 import { fromRowBatches } from './fromRowBatches.js';
-import { filePath } from './internal/readBytes.js';
+import { filePath } from './reading/readBytes.js';
 import { RowTally } from './internal/rowTally.js';
 import type { RowOptions } from './RowOptions.js';
 import { SourceError } from './SourceError.js';

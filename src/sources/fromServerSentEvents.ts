@@ -10,7 +10,7 @@ import {
   timer,
 } from 'rxjs';
 import { currentGate } from '../operators/gate.js';
-import { underGate } from '../operators/internal/underGate.js';
+import { underGate } from '../operators/gates/underGate.js';
 import { TinkerError } from '../wire/tinkerError.js';
 import { fromRowBatches } from './fromRowBatches.js';
 import { type ServerSentEvent, ServerSentEventParser } from './internal/serverSentEventParser.js';

@@ -11,7 +11,7 @@ import { explain } from '../explain.js';
 import { count } from '../output/format.js';
 import { openSampler } from '../sample/openSampler.js';
 import { styleFor } from '../terminal/style.js';
-import { safeText } from '../../sinks/internal/textWidth.js';
+import { safeText } from '../../support/terminal/textWidth.js';
 import { waitFor } from '../terminal/waitFor.js';
 
 export interface ChatOptions {

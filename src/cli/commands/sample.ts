@@ -16,7 +16,7 @@ import { readPrompts, type Prompt } from '../sample/readPrompts.js';
 import { openSampleOutput, type SampleLine } from '../sample/sampleOutput.js';
 import { SampleTally } from '../sample/SampleTally.js';
 import { styleFor } from '../terminal/style.js';
-import { safeText } from '../../sinks/internal/textWidth.js';
+import { safeText } from '../../support/terminal/textWidth.js';
 import { waitFor } from '../terminal/waitFor.js';
 
 export interface SampleCommandOptions {

@@ -13,7 +13,7 @@ import {
   toArray,
 } from 'rxjs';
 import type { Renderer, TrainOn } from '../../chat/renderers/Renderer.js';
-import { cancelling } from '../../operators/internal/cancelling.js';
+import { cancelling } from '../../support/cancelling.js';
 import { mergeMapWeighted } from '../../operators/mergeMapWeighted.js';
 import type { Sampleable } from '../../operators/sampleFrom.js';
 import { toDatums, type ToDatumsOptions } from '../../operators/toDatums.js';

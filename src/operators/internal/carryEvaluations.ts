@@ -1,8 +1,8 @@
 import { concatMap, type MonoTypeOperatorFunction, Observable, Subject } from 'rxjs';
 import { currentGate } from '../gate.js';
 import type { Evaluation } from '../step.js';
-import { listen } from './listen.js';
-import { Listeners } from './Listeners.js';
+import { listen } from '../gates/listen.js';
+import { Listeners } from '../gates/Listeners.js';
 import type { SubmittedStep } from './submitSteps.js';
 
 /**

@@ -2,7 +2,7 @@ import { defaultIfEmpty, defer, from, last, map, type Observable, type Observabl
 import type { Gate } from '../gate.js';
 import type { Evaluation, Step } from '../step.js';
 import type { Mark, MarkedBatch, MarkPoint, StepAdditions } from '../trainingBatch.js';
-import { underGate } from './underGate.js';
+import { underGate } from '../gates/underGate.js';
 
 /** What the marks of a step have started. */
 export interface CarriedMarks {

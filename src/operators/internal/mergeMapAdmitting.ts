@@ -8,10 +8,10 @@ import {
 } from 'rxjs';
 import { Gate, withGate } from '../gate.js';
 import type { MergeMapWeightedOptions } from '../mergeMapWeighted.js';
-import { Downstream } from './Downstream.js';
-import { type Heard, listen } from './listen.js';
+import { Downstream } from '../gates/Downstream.js';
+import { type Heard, listen } from '../gates/listen.js';
 import { mayBeFed } from './mayBeFed.js';
-import { WatchedQueue } from './WatchedQueue.js';
+import { WatchedQueue } from '../gates/WatchedQueue.js';
 
 /** `mergeMapWeighted`, with one more condition. */
 export interface MergeMapAdmittingOptions<T> extends MergeMapWeightedOptions<T> {

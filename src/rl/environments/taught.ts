@@ -1,6 +1,6 @@
 import { forkJoin, from, map, type Observable, of, switchMap } from 'rxjs';
 import type { SamplingClient } from '../../client/SamplingClient.js';
-import { cancelling } from '../../operators/internal/cancelling.js';
+import { cancelling } from '../../support/cancelling.js';
 import type { ComputesLogprobs } from '../../operators/withReference.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import { ValidationError } from '../../wire/tinkerError.js';

@@ -1,8 +1,8 @@
 import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { Queue } from '../../wire/Queue.js';
 import { currentGate, Gate, withGate } from '../../operators/gate.js';
-import { Downstream } from '../../operators/internal/Downstream.js';
-import { type Heard, listen } from '../../operators/internal/listen.js';
+import { Downstream } from '../../operators/gates/Downstream.js';
+import { type Heard, listen } from '../../operators/gates/listen.js';
 import type { LivePolicy } from './LivePolicy.js';
 import type { RlListener } from './rlEvent.js';
 

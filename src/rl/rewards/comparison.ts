@@ -1,5 +1,5 @@
 import { defer, map, type Observable, retry } from 'rxjs';
-import { cancelling } from '../../operators/internal/cancelling.js';
+import { cancelling } from '../../support/cancelling.js';
 import { seedFrom } from '../sampling/seeds.js';
 import { splitShared } from './splitShared.js';
 import type { JudgeOptions } from './judge.js';

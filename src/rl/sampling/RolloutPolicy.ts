@@ -1,7 +1,7 @@
 import { map, tap } from 'rxjs';
 import type { SampleOptions } from '../../client/SamplingClient.js';
 import { TinkerFuture } from '../../client/TinkerFuture.js';
-import { cancelling } from '../../operators/internal/cancelling.js';
+import { cancelling } from '../../support/cancelling.js';
 import type { Sampleable } from '../../operators/sampleFrom.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import type { SampledSequence, SamplingParams } from '../../wire/sampling.js';

@@ -1,4 +1,4 @@
-import { LineSplitter, type Line } from './lineSplitter.js';
+import { LineSplitter, type Line } from '../reading/lineSplitter.js';
 import type { RowTally } from './rowTally.js';
 
 /** One JSON value a line, from bytes. */

@@ -1,7 +1,7 @@
 import { constants } from 'node:buffer';
 import type { RowOptions } from '../RowOptions.js';
 import { BadRowError } from '../SourceError.js';
-import { setOrigin } from './rowOrigin.js';
+import { setOrigin } from '../../support/rows/rowOrigin.js';
 
 /** Counts rows of one file, decides about bad ones, and reports. */
 export class RowTally<T> {

@@ -12,8 +12,8 @@ import { loadRenderer } from '../../../src/cli/loadRenderer.js';
 import { SampleTally } from '../../../src/cli/sample/SampleTally.js';
 import { waitFor } from '../../../src/cli/terminal/waitFor.js';
 import type { TinkerEvent } from '../../../src/client/events.js';
-import { fitLine } from '../../../src/sinks/internal/progressLine.js';
-import { cutTo, textWidth } from '../../../src/sinks/internal/textWidth.js';
+import { fitLine } from '../../../src/support/terminal/progressLine.js';
+import { cutTo, textWidth } from '../../../src/support/terminal/textWidth.js';
 import { HubServer } from '../chat/tokenizerHubServer.js';
 import { contextOf } from './terminal.js';
 

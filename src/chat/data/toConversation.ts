@@ -1,5 +1,5 @@
-import type { Content, Message, ToolCall, ToolSpec } from '../chat/renderers/Message.js';
-import { type MessageReading, readCall, readMessage, readTools } from '../chat/renderers/readMessage.js';
+import type { Content, Message, ToolCall, ToolSpec } from '../renderers/Message.js';
+import { type MessageReading, readCall, readMessage, readTools } from '../renderers/readMessage.js';
 
 /** A call of a tool, its arguments as JSON text. */
 export type ConversationToolCall = ToolCall;
