@@ -1,20 +1,21 @@
-import { CliError } from '../CliError.js';
-
-/** The types that can be added to. */
+/** The types that are read and written as numbers here. */
 export type FloatType = 'F32' | 'F16' | 'BF16';
 
 export const isFloatType = (dtype: string): dtype is FloatType =>
   dtype === 'F32' || dtype === 'F16' || dtype === 'BF16';
 
+// Every machine that this package runs on is little-endian, as these files are (wire/proto/bytes.ts).
+const bytesOf = ({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, byteLength);
+
 const word = new DataView(new ArrayBuffer(4));
 
-/** Float32 values of little-endian bytes. @throws CliError for a type that is not one of the three */
+/** Float32 values of little-endian bytes. @throws Error for a type that is not one of the three */
 export function decodeFloats(bytes: Uint8Array, dtype: string, name: string): Float32Array {
-  if (!isFloatType(dtype)) throw new CliError(`${name} is stored as ${dtype}`, { details: UNQUANTIZED });
+  if (!isFloatType(dtype)) throw new Error(`${name} is stored as ${dtype}, not as F32, F16 or BF16`);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const width = dtype === 'F32' ? 4 : 2;
-  const values = new Float32Array(bytes.byteLength / width);
-  if (dtype === 'F32') for (let i = 0; i < values.length; i++) values[i] = view.getFloat32(4 * i, true);
+  const values = new Float32Array(bytes.byteLength / (dtype === 'F32' ? 4 : 2));
+  if (dtype === 'F32') bytesOf(values).set(bytes);
   else if (dtype === 'BF16') {
     const bits = new Uint32Array(values.buffer);
     for (let i = 0; i < bits.length; i++) bits[i] = view.getUint16(2 * i, true) << 16;
@@ -22,13 +23,10 @@ export function decodeFloats(bytes: Uint8Array, dtype: string, name: string): Fl
   return values;
 }
 
-export const UNQUANTIZED =
-  'Only F32, F16 and BF16 weights can be added to. Use a release of the base model that is not quantized.';
-
 /** Writes float32 values over bytes of a type, rounding to the nearest, ties to even. */
 export function encodeFloats(values: Float32Array, dtype: FloatType, bytes: Uint8Array): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (dtype === 'F32') values.forEach((value, i) => view.setFloat32(4 * i, value, true));
+  if (dtype === 'F32') bytes.set(bytesOf(values));
   else {
     const bits = new Uint32Array(values.buffer, values.byteOffset, values.length);
     const encode = dtype === 'BF16' ? toBrain : toHalf;

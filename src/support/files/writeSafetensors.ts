@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import type { SafetensorsFile, TensorPlace } from './safetensors.js';
+import { encodeHeader, type SafetensorsFile, type TensorPlace } from './safetensors.js';
 
 /** A tensor to write, and where its bytes come from. They are asked for in order, when their place is reached. */
 export interface TensorToWrite {
@@ -10,7 +10,6 @@ export interface TensorToWrite {
   readonly bytes: () => AsyncIterable<Uint8Array>;
 }
 
-const ALIGNMENT = 8;
 const CHUNK_BYTES = 4 * 1024 * 1024;
 
 /** Writes a safetensors file, one piece of one tensor at a time. Gives its size in bytes. */
@@ -19,17 +18,7 @@ export async function writeSafetensors(
   tensors: readonly TensorToWrite[],
   metadata: Readonly<Record<string, string>> | undefined,
 ): Promise<number> {
-  const header: Record<string, unknown> = metadata === undefined ? {} : { __metadata__: metadata };
-  let offset = 0;
-  for (const { name, dtype, shape, byteLength } of tensors) {
-    header[name] = { dtype, shape, data_offsets: [offset, offset + byteLength] };
-    offset += byteLength;
-  }
-  const json = Buffer.from(JSON.stringify(header));
-  const padded = Math.ceil(json.length / ALIGNMENT) * ALIGNMENT;
-  const start = Buffer.alloc(8 + padded, 0x20);
-  start.writeBigUInt64LE(BigInt(padded), 0);
-  json.copy(start, 8);
+  const start = encodeHeader(tensors, metadata);
   const file = await open(path, 'w');
   try {
     await file.writeFile(start);
@@ -44,7 +33,7 @@ export async function writeSafetensors(
   } finally {
     await file.close();
   }
-  return start.length + offset;
+  return start.length + tensors.reduce((size, { byteLength }) => size + byteLength, 0);
 }
 
 /** The bytes of a tensor, or of a part of it, as they are in its file. */
