@@ -5,7 +5,7 @@ import type { UnderWay } from '../client/session/underWay.js';
 import type { Step } from '../operators/step.js';
 import { evalPages } from './server/evalPages.js';
 import { Feed } from './server/Feed.js';
-import { isLoopback, listen } from './server/listen.js';
+import { listen } from './server/listen.js';
 import type { SampleToShow, ShowSamplesOptions } from './server/sampleChanges.js';
 import { Shown } from './server/Shown.js';
 
@@ -102,7 +102,7 @@ export async function serveDashboard(
   if (!/^[\w.~-]{8,}$/.test(token)) throw new RangeError('token must be at least 8 letters, digits, or any of _.~-');
   const feed = new Feed({ title, scheduler, boot: randomBytes(6).toString('hex') });
   const shown = new Shown(feed, scheduler, decode);
-  const access = { token, allowedHosts, loopback: isLoopback(host) };
+  const access = { token, allowedHosts, host };
   const given: DashboardSource = isObservable(source) ? { events$: source } : source;
   const { evals = [] } = given;
   const more = evalPages(typeof evals === 'string' ? [evals] : evals);
