@@ -2,7 +2,7 @@ import { defer, map, type Observable, retry } from 'rxjs';
 import type { Renderer } from '../../chat/renderers/Renderer.js';
 import { cancelling } from '../../support/cancelling.js';
 import type { Sampleable } from '../../operators/sampleFrom.js';
-import { seedFrom } from '../../rl/sampling/seeds.js';
+import { seedFrom } from '../../support/random.js';
 import type { SamplingParams } from '../../wire/sampling.js';
 import type { ScoreArgs } from './scorer.js';
 

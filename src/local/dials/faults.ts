@@ -1,4 +1,4 @@
-import { seededRandom } from './random.js';
+import { seededRandom } from '../../support/random.js';
 
 /** What goes wrong. */
 export type Fault =

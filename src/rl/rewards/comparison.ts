@@ -1,6 +1,6 @@
 import { defer, map, type Observable, retry } from 'rxjs';
 import { cancelling } from '../../support/cancelling.js';
-import { seedFrom } from '../sampling/seeds.js';
+import { seedFrom } from '../../support/random.js';
 import { splitShared } from './splitShared.js';
 import type { JudgeOptions } from './judge.js';
 import type { Compare } from './pairwise.js';

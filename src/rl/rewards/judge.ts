@@ -3,7 +3,7 @@ import type { Renderer } from '../../chat/renderers/Renderer.js';
 import { cancelling } from '../../support/cancelling.js';
 import type { Sampleable } from '../../operators/sampleFrom.js';
 import type { SamplingParams } from '../../wire/sampling.js';
-import { seedFrom } from '../sampling/seeds.js';
+import { seedFrom } from '../../support/random.js';
 import { splitShared } from './splitShared.js';
 import type { GroupReward } from './groupRewards.js';
 

@@ -1,5 +1,5 @@
 import { concatMap, defer, from, last, map, mergeMap, type Observable, type ObservableInput, of, reduce } from 'rxjs';
-import { seedFrom } from '../sampling/seeds.js';
+import { seedFrom } from '../../support/random.js';
 import type { GroupReward } from './groupRewards.js';
 import type { Trajectory } from '../sampling/rollout.js';
 

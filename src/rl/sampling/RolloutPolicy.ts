@@ -8,7 +8,7 @@ import type { SampledSequence, SamplingParams } from '../../wire/sampling.js';
 import type { LivePolicy, PolicyVersion } from '../pacing/LivePolicy.js';
 import type { SampleEvent } from '../pacing/rlEvent.js';
 import type { Policy, Turn } from './rollout.js';
-import { seedFrom } from './seeds.js';
+import { seedFrom } from '../../support/random.js';
 
 /** The policy as one rollout sees it: newest weights, its own seeds, and everything it asked for cancelled with it. */
 export class RolloutPolicy<S extends Sampleable> implements Policy<S> {
