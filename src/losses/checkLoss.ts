@@ -1,4 +1,5 @@
 import { concatMap, defer, from, map, of, type Observable, type ObservableInput } from 'rxjs';
+import { checkAtLeast, checkPositive } from '../support/checks.js';
 import type { Datum } from '../wire/datum.js';
 import type { ForwardBackwardOutput } from '../wire/training.js';
 import { ValidationError } from '../wire/tinkerError.js';
@@ -75,8 +76,8 @@ export function checkLoss(
   options: CheckLossOptions = {},
 ): Observable<LossCheck> {
   const { trainer, tolerance = 1e-3, places = 64 } = options;
-  if (!(tolerance > 0)) throw new RangeError(`tolerance must be > 0, got ${tolerance}`);
-  if (!(places >= 1)) throw new RangeError(`places must be >= 1, got ${places}`);
+  checkPositive({ tolerance });
+  checkAtLeast({ places }, 1);
   return defer(() => {
     const logprobs =
       options.logprobs !== undefined

@@ -1,4 +1,5 @@
 import { Observable } from 'rxjs';
+import { checkAtLeast } from '../support/checks.js';
 import { Gate, withGate } from './gate.js';
 import { Downstream } from './gates/Downstream.js';
 import { type Heard, listen } from './gates/listen.js';
@@ -54,7 +55,7 @@ export function interleave<T>(
   for (const { weight = 1 } of datasets) {
     if (!(weight > 0 && weight < Infinity)) throw new RangeError(`weight must be finite and > 0, got ${weight}`);
   }
-  if (!(prefetch >= 1)) throw new RangeError(`prefetch must be >= 1, got ${prefetch}`);
+  checkAtLeast({ prefetch }, 1);
   if (seed !== undefined) seededRandom(seed);
   return new Observable((subscriber) => {
     const draw = seed === undefined ? undefined : seededRandom(seed);

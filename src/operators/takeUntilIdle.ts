@@ -1,4 +1,5 @@
 import { asyncScheduler, type MonoTypeOperatorFunction, Observable, type SchedulerLike, type Subscription } from 'rxjs';
+import { checkAtLeast } from '../support/checks.js';
 import { Downstream } from './gates/Downstream.js';
 import { listen } from './gates/listen.js';
 import { longTimer } from './internal/longTimer.js';
@@ -25,7 +26,7 @@ export function takeUntilIdle<T>({
   idleMs,
   scheduler = asyncScheduler,
 }: TakeUntilIdleOptions): MonoTypeOperatorFunction<T> {
-  if (!(idleMs >= 0)) throw new RangeError(`idleMs must be >= 0, got ${idleMs}`);
+  checkAtLeast({ idleMs }, 0);
   return (source) =>
     new Observable<T>((subscriber) => {
       let sinceMs = scheduler.now();

@@ -1,4 +1,5 @@
 import { forkJoin, from, map, type Observable, type ObservableInput, of, type OperatorFunction } from 'rxjs';
+import { checkAtLeast } from '../support/checks.js';
 import type { Datum } from '../wire/datum.js';
 import type { ModelInput } from '../wire/modelInput.js';
 import { TensorData } from '../wire/tensor.js';
@@ -38,7 +39,7 @@ export function withReference<T = unknown>(
   reference: ComputesLogprobs,
   { ahead = 1 }: WithReferenceOptions = {},
 ): OperatorFunction<TrainingBatch<T>, MarkedBatch<T>> {
-  if (!(ahead >= 0)) throw new RangeError(`ahead must be >= 0, got ${ahead}`);
+  checkAtLeast({ ahead }, 0);
   const ask = concatMapAhead(
     (batch: MarkedBatch<T>) => {
       const { data } = batch;

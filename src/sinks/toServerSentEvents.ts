@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asyncScheduler, interval, type Observable, type SchedulerLike, Subscription } from 'rxjs';
+import { checkAtLeast, checkPositive } from '../support/checks.js';
 import { jsonLine } from '../support/files/jsonLine.js';
 
 /** Options of `toServerSentEvents`. */
@@ -60,8 +61,8 @@ export function toServerSentEvents<T>(
     scheduler = asyncScheduler,
   }: ToServerSentEventsOptions<T> = {},
 ): ServerSentEventsSink {
-  if (!(replay >= 0)) throw new RangeError(`replay must be >= 0, got ${replay}`);
-  if (!(keepAliveMs > 0)) throw new RangeError(`keepAliveMs must be > 0, got ${keepAliveMs}`);
+  checkAtLeast({ replay }, 0);
+  checkPositive({ keepAliveMs });
   // Ids of another run of the server must not pass for ours.
   const run = scheduler.now().toString(36);
   const held: Sent[] = [];

@@ -9,6 +9,7 @@ import {
   throwError,
   timer,
 } from 'rxjs';
+import { checkAtLeast, checkPositive } from '../support/checks.js';
 import { currentGate } from '../operators/gate.js';
 import { underGate } from '../operators/gates/underGate.js';
 import { TinkerError } from '../wire/tinkerError.js';
@@ -78,8 +79,8 @@ export function fromServerSentEvents(
     scheduler = asyncScheduler,
   }: ServerSentEventsOptions = {},
 ): Observable<ServerSentEvent> {
-  if (!(retryMs >= 0)) throw new RangeError(`retryMs must be >= 0, got ${retryMs}`);
-  if (!(maxEventLength > 0)) throw new RangeError(`maxEventLength must be > 0, got ${maxEventLength}`);
+  checkAtLeast({ retryMs }, 0);
+  checkPositive({ maxEventLength });
   checkRequest(url, headers);
   return defer(() => {
     let last = lastEventId;

@@ -1,3 +1,5 @@
+import { checkIntegers } from './checks.js';
+
 /** Spreads a 32-bit word, so that neighbouring numbers give unrelated ones: splitmix32's finalizer. */
 export function mix32(word: number): number {
   let mixed = Math.imul(word ^ (word >>> 16), 0x21f0aaad);
@@ -9,7 +11,7 @@ const STEP = 0x9e3779b9;
 
 /** Numbers in [0, 1) that depend on the seed alone, on every machine (splitmix32). */
 export function seededRandom(seed: number): () => number {
-  if (!Number.isSafeInteger(seed)) throw new RangeError(`seed must be an integer, got ${seed}`);
+  checkIntegers({ seed });
   // Both halves of a large seed count.
   let state = (seed ^ Math.floor(seed / 2 ** 32)) | 0;
   return () => mix32((state = (state + STEP) | 0)) / 2 ** 32;

@@ -1,3 +1,4 @@
+import { checkAtLeast } from '../../support/checks.js';
 import { chunkLength, type ModelInputChunk } from '../../wire/chunk.js';
 import type { Datum, ProvenanceSpan } from '../../wire/datum.js';
 import { ModelInput } from '../../wire/modelInput.js';
@@ -52,7 +53,7 @@ const emptyDraft = (): Draft => ({ chunks: [], logprobs: [], advantages: [], mas
  */
 export function datumsFromTurns(turns: readonly SampledTurn[], options: TurnDatumOptions = {}): Datum[] {
   const { advantage: shared = 0, maxLength = Infinity } = options;
-  if (!(maxLength >= 2)) throw new RangeError(`maxLength must be >= 2, got ${maxLength}`);
+  checkAtLeast({ maxLength }, 2);
   const hasProvenance = (options.provenance ?? true) && turns.every(({ sequence }) => Boolean(sequence.sequenceId));
   const drafts: Draft[] = [];
   for (const { prompt, sequence, advantage = shared, masked = false } of turns) {

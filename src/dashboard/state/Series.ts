@@ -1,3 +1,5 @@
+import { checkAtLeast } from '../../support/checks.js';
+
 /** A row of numbers with its place on the x axis. */
 export interface Row {
   /** The step's number. */
@@ -27,7 +29,7 @@ export class Series {
     /** How many rows are kept at most. Default 200,000. */
     readonly cap = 200_000,
   ) {
-    if (!(cap >= 4)) throw new RangeError(`cap must be >= 4, got ${cap}`);
+    checkAtLeast({ cap }, 4);
   }
 
   /** How many rows there are. */

@@ -1,3 +1,5 @@
+import { checkAtLeast } from '../../support/checks.js';
+
 /** One curve: x ascending, y NaN where there is nothing. */
 export interface Curve {
   /** Where each point is. */
@@ -21,7 +23,7 @@ export interface Aligned {
  * is kept, in the order they came: a single spike in 100,000 steps stays in sight.
  */
 export function align(curves: readonly Curve[], from: number, to: number, points: number): Aligned {
-  if (!(points >= 2)) throw new RangeError(`points must be >= 2, got ${points}`);
+  checkAtLeast({ points }, 2);
   const parts = curves.map(({ x, y }) => {
     const start = lowerBound(x, from);
     // One more on each side, so that a line leaves the picture instead of ending in it.

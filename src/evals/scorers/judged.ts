@@ -1,4 +1,5 @@
 import { defer, map, type Observable, retry } from 'rxjs';
+import { checkIntegers } from '../../support/checks.js';
 import type { Renderer } from '../../chat/renderers/Renderer.js';
 import { cancelling } from '../../support/cancelling.js';
 import type { Sampleable } from '../../operators/sampleFrom.js';
@@ -26,8 +27,7 @@ export interface JudgedOptions {
  * A judgement that still cannot be read after its retries is a failure of the sample, not a score of 0.
  */
 export function judged({ sampler, renderer, criteria, samplingParams, retries = 2 }: JudgedOptions) {
-  if (!Number.isInteger(retries) || retries < 0)
-    throw new RangeError(`retries must be an integer >= 0, got ${retries}`);
+  checkIntegers({ retries }, 0);
   return function judged(args: ScoreArgs): Observable<number> {
     let attempt = 0;
     const prompt = renderer.buildGenerationPrompt([{ role: 'user', content: question(criteria, args) }]);

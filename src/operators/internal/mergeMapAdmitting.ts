@@ -6,6 +6,7 @@ import {
   type ObservedValueOf,
   type OperatorFunction,
 } from 'rxjs';
+import { checkAtLeast } from '../../support/checks.js';
 import { Gate, withGate } from '../gate.js';
 import type { MergeMapWeightedOptions } from '../mergeMapWeighted.js';
 import { Downstream } from '../gates/Downstream.js';
@@ -24,7 +25,7 @@ export function mergeMapAdmitting<T, O extends ObservableInput<unknown>>(
   project: (value: T, index: number) => O,
   { weight, budget, concurrency = Infinity, admits }: MergeMapAdmittingOptions<T>,
 ): OperatorFunction<T, ObservedValueOf<O>> {
-  if (!(concurrency >= 1)) throw new RangeError(`concurrency must be >= 1, got ${concurrency}`);
+  checkAtLeast({ concurrency }, 1);
   if (!isObservable(budget)) checkBudget(budget);
   return (source) =>
     new Observable((subscriber) => {

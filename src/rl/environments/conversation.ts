@@ -13,6 +13,7 @@ import {
   of,
   type SchedulerLike,
 } from 'rxjs';
+import { checkIntegers } from '../../support/checks.js';
 import { continuePrompt } from '../../chat/renderers/continuePrompt.js';
 import type { Message } from '../../chat/renderers/Message.js';
 import type { ParsedResponse, Renderer } from '../../chat/renderers/Renderer.js';
@@ -119,8 +120,7 @@ interface State extends Episode {
 export function conversation<T, S = SamplingClient>(options: ConversationOptions<T>): RolloutHook<T, S> {
   const { renderer, maxTurns = 10, maxTokens = 65_536, maxSampledTokens = Infinity, maxMs = Infinity } = options;
   const { samplingParams = {}, scheduler = asyncScheduler } = options;
-  if (!Number.isInteger(maxTurns) || maxTurns < 1)
-    throw new RangeError(`maxTurns must be an integer >= 1, got ${maxTurns}`);
+  checkIntegers({ maxTurns }, 1);
   for (const [name, value] of Object.entries({ maxTokens, maxSampledTokens, maxMs })) {
     if (!(value > 0)) throw new RangeError(`${name} must be > 0, got ${value}`);
   }

@@ -1,4 +1,5 @@
 import { defer, map, type Observable, retry } from 'rxjs';
+import { checkIntegers } from '../../support/checks.js';
 import { cancelling } from '../../support/cancelling.js';
 import { seedFrom } from '../../support/random.js';
 import { splitShared } from './splitShared.js';
@@ -16,8 +17,7 @@ export function comparison<T>(options: JudgeOptions<T>): Compare<T> {
   const { decode = (tokens: Int32Array) => renderer.tokenizer.decode(tokens) } = options;
   const wanted = (task: T) => (typeof criteria === 'string' ? criteria : criteria(task));
   const { question = (tries, shared, task) => bothTries(wanted(task), shared, tries) } = options;
-  if (!Number.isInteger(retries) || retries < 0)
-    throw new RangeError(`retries must be an integer >= 0, got ${retries}`);
+  checkIntegers({ retries }, 0);
   return (first, second, task, { seed }): Observable<number> => {
     const { shared, parts } = splitShared([first, second]);
     const content = question(parts.map(decode), decode(shared), task);

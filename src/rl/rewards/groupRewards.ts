@@ -10,6 +10,7 @@ import {
   of,
   type OperatorFunction,
 } from 'rxjs';
+import { checkIntegers } from '../../support/checks.js';
 import { concatMapAhead } from '../../operators/concatMapAhead.js';
 import { reporter } from '../pacing/reporter.js';
 import type { RlListener } from '../pacing/rlEvent.js';
@@ -44,9 +45,7 @@ export function groupRewards<T>(
   reward: GroupReward<T>,
   { concurrency = 8, onEvent }: GroupRewardsOptions = {},
 ): OperatorFunction<Group<T>, Group<T>> {
-  if (!Number.isInteger(concurrency) || concurrency < 1) {
-    throw new RangeError(`concurrency must be an integer >= 1, got ${concurrency}`);
-  }
+  checkIntegers({ concurrency }, 1);
   const report = reporter(onEvent);
   const judge = (group: Group<T>): Observable<Group<T>> => {
     const { trajectories, task, order } = group;

@@ -1,4 +1,5 @@
 import { concatMap, defer, map, type Observable, retry } from 'rxjs';
+import { checkIntegers } from '../../support/checks.js';
 import type { Renderer } from '../../chat/renderers/Renderer.js';
 import { cancelling } from '../../support/cancelling.js';
 import type { Sampleable } from '../../operators/sampleFrom.js';
@@ -42,8 +43,7 @@ export function judge<T>(options: JudgeOptions<T>): GroupReward<T> {
   const { decode = (tokens: Int32Array) => renderer.tokenizer.decode(tokens) } = options;
   const wanted = (task: T) => (typeof criteria === 'string' ? criteria : criteria(task));
   const { question = (tries, shared, task) => allTries(wanted(task), shared, tries) } = options;
-  if (!Number.isInteger(retries) || retries < 0)
-    throw new RangeError(`retries must be an integer >= 0, got ${retries}`);
+  checkIntegers({ retries }, 0);
   return (trajectories, task): Observable<readonly number[]> => {
     const { shared, parts } = splitShared(trajectories);
     const content = question(parts.map(decode), decode(shared), task);

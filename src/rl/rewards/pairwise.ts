@@ -1,4 +1,5 @@
 import { concatMap, defer, from, last, map, mergeMap, type Observable, type ObservableInput, of, reduce } from 'rxjs';
+import { checkIntegers } from '../../support/checks.js';
 import { seedFrom } from '../../support/random.js';
 import type { GroupReward } from './groupRewards.js';
 import type { Trajectory } from '../sampling/rollout.js';
@@ -43,8 +44,7 @@ interface Match {
  */
 export function pairwise<T>(compare: Compare<T>, options: PairwiseOptions = {}): GroupReward<T> {
   const { matches = 'all-pairs', bothWays = true, concurrency = 16 } = options;
-  if (!Number.isInteger(concurrency) || concurrency < 1)
-    throw new RangeError(`concurrency must be an integer >= 1, got ${concurrency}`);
+  checkIntegers({ concurrency }, 1);
   return (trajectories, task): Observable<readonly number[]> => {
     const count = trajectories.length;
     const ask = (first: number, second: number): Observable<number> =>

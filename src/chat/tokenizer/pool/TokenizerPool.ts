@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { from, lastValueFrom, Observable, toArray, type Subscriber } from 'rxjs';
+import { checkAtLeast } from '../../../support/checks.js';
 import type { EncodeAnswer, EncodeRequest } from './encodeWorker.js';
 import { encodeWith } from './encodeWith.js';
 import { recipeOf, type TokenizerRecipe } from './recipe.js';
@@ -55,8 +56,7 @@ export class TokenizerPool implements AsyncDisposable {
   /** @throws TokenizerError for a tokenizer that is not this library's own and so cannot be made again in a thread. */
   constructor(tokenizer: Tokenizer, options: TokenizerPoolOptions = {}) {
     const { size = Math.max(1, availableParallelism() - 1), batchChars = 65_536 } = options;
-    if (!(size >= 1)) throw new RangeError(`size must be >= 1, got ${size}`);
-    if (!(batchChars >= 1)) throw new RangeError(`batchChars must be >= 1, got ${batchChars}`);
+    checkAtLeast({ size, batchChars }, 1);
     const recipe = recipeOf(tokenizer);
     if (recipe === undefined) {
       throw new TokenizerError(

@@ -1,4 +1,5 @@
 import { defer, mergeMap, Observable, type OperatorFunction, type Subscriber } from 'rxjs';
+import { checkAtLeast } from '../../../support/checks.js';
 
 /** What {@link encodeWith} asks: a `TokenizerPool`, or anything that encodes one text at a time. */
 export interface TextEncoding {
@@ -33,7 +34,7 @@ export function encodeWith(
   pool: TextEncoding,
   { ahead = 1024 }: EncodeWithOptions = {},
 ): OperatorFunction<string, Int32Array> {
-  if (!(ahead >= 1)) throw new RangeError(`ahead must be >= 1, got ${ahead}`);
+  checkAtLeast({ ahead }, 1);
   return (source) =>
     defer(() => {
       const waiting = new Map<number, Waiting>();
