@@ -4,8 +4,6 @@ import {
   defer,
   EMPTY,
   expand,
-  from,
-  isObservable,
   last,
   map,
   type Observable,
@@ -13,6 +11,7 @@ import {
   of,
   type SchedulerLike,
 } from 'rxjs';
+import { toObservable } from '../../support/toObservable.js';
 import { checkIntegers } from '../../support/checks.js';
 import { continuePrompt } from '../../chat/renderers/continuePrompt.js';
 import type { Message } from '../../chat/renderers/Message.js';
@@ -198,10 +197,7 @@ function heard<T>(
   };
   // Without its end the next turn has no place to begin.
   if (malformed) return of({ ...spoken, stop: turn.sequence.stopReason === 'length' ? 'length' : 'parse_error' });
-  return defer(() => {
-    const given = reply(spoken, task, context);
-    return given === undefined || isReply(given) ? of(given) : from(given).pipe(last());
-  }).pipe(
+  return defer(() => toObservable<Reply | undefined>(reply(spoken, task, context))).pipe(
     map((given): State => {
       const { messages: added = [], reward = 0, metrics = {}, stop } = given ?? {};
       const told: State = { ...spoken, reward: state.reward + reward, metrics: summed(state.metrics, metrics) };
@@ -216,10 +212,6 @@ function heard<T>(
       return { ...told, prompt, messages: [...told.messages, ...added] };
     }),
   );
-}
-
-function isReply(given: Reply | ObservableInput<Reply | undefined>): given is Reply {
-  return !isObservable(given) && !('then' in given) && !(Symbol.iterator in given) && !(Symbol.asyncIterator in given);
 }
 
 function summed(

@@ -1,4 +1,5 @@
 import { concatMap, defer, from, last, map, mergeMap, type Observable, type ObservableInput, of, reduce } from 'rxjs';
+import { toObservable } from '../../support/toObservable.js';
 import { checkIntegers } from '../../support/checks.js';
 import { seedFrom } from '../../support/random.js';
 import type { GroupReward } from './groupRewards.js';
@@ -51,7 +52,7 @@ export function pairwise<T>(compare: Compare<T>, options: PairwiseOptions = {}):
       defer(() => {
         const seed = seedFrom(trajectories[first]!.seed, trajectories[second]!.seed);
         const said = compare(trajectories[first]!, trajectories[second]!, task, { seed });
-        return (typeof said === 'number' ? of(said) : from(said).pipe(last())).pipe(map(checked));
+        return toObservable<number>(said).pipe(map(checked));
       });
     const there = (a: number, b: number) => ask(a, b).pipe(map((score): Match => ({ a, b, score })));
     const back = (a: number, b: number) => ask(b, a).pipe(map((score): Match => ({ a, b, score: 1 - score })));
