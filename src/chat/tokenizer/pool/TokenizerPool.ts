@@ -2,10 +2,9 @@ import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { from, lastValueFrom, Observable, toArray, type Subscriber } from 'rxjs';
+import { from, lastValueFrom, map, mergeMap, Observable, reduce, type Subscriber } from 'rxjs';
 import { checkAtLeast } from '../../../support/checks.js';
 import type { EncodeAnswer, EncodeRequest } from './encodeWorker.js';
-import { encodeWith } from './encodeWith.js';
 import { recipeOf, type TokenizerRecipe } from './recipe.js';
 import type { Tokenizer } from '../Tokenizer.js';
 import { TokenizerError } from '../TokenizerError.js';
@@ -19,6 +18,9 @@ export interface TokenizerPoolOptions {
   /** Where a bundler put the worker's file. Default: `encodeWorker.js` beside this module. */
   readonly workerUrl?: URL;
 }
+
+/** Texts that `encodeAll` has queued at once: sending looks at all of them. */
+const MOST_QUEUED = 1024;
 
 interface Job {
   readonly text: string;
@@ -38,8 +40,8 @@ interface Thread {
  *
  * ```ts
  * const pool = new TokenizerPool(await loadTokenizer('Qwen/Qwen3-8B'));
- * const tokens = await pool.encodeAll(texts);          // in order
- * rows$.pipe(map((row) => row.text), encodeWith(pool)) // in order, a bounded number ahead
+ * const tokens = await pool.encodeAll(texts); // in order
+ * rows$.pipe(concatMapAhead((row) => pool.encode(row.text), { ahead: 1024 })); // in order, a bounded number ahead
  * ```
  */
 export class TokenizerPool implements AsyncDisposable {
@@ -91,7 +93,14 @@ export class TokenizerPool implements AsyncDisposable {
 
   /** The tokens of all texts, in order. */
   encodeAll(texts: Iterable<string>): Promise<Int32Array[]> {
-    return lastValueFrom(from(texts).pipe(encodeWith(this), toArray()));
+    const encoded = from(texts).pipe(
+      mergeMap((text, index) => this.encode(text).pipe(map((tokens) => ({ index, tokens }))), MOST_QUEUED),
+      reduce<{ readonly index: number; readonly tokens: Int32Array }, Int32Array[]>((all, { index, tokens }) => {
+        all[index] = tokens;
+        return all;
+      }, []),
+    );
+    return lastValueFrom(encoded);
   }
 
   /** Ends the threads. What still waits errors. */
