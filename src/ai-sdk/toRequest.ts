@@ -1,4 +1,4 @@
-import type { ToolSpec } from '../chat/renderers/Message.js';
+import type { ToolSpec } from '../chat/renderers/core/Message.js';
 import type { ChatRequest } from '../serve/completion/ChatRequest.js';
 import { askForJson } from '../serve/completion/jsonOutput.js';
 import type { SamplingParams } from '../wire/sampling.js';

@@ -1,6 +1,6 @@
 import { concatMap, defer, finalize, from, map, type ObservableInput } from 'rxjs';
 import { toObservable } from '../support/toObservable.js';
-import type { Renderer } from '../chat/renderers/Renderer.js';
+import type { Renderer } from '../chat/renderers/core/Renderer.js';
 import type { SamplingClient } from '../client/SamplingClient.js';
 import type { Rollout, RolloutHook } from '../rl/sampling/rollout.js';
 import { systemUuid } from '../transport/system.js';

@@ -1,5 +1,5 @@
-import type { Content, Message, ToolCall, ToolSpec } from '../renderers/Message.js';
-import { type MessageReading, readCall, readMessage, readTools } from '../renderers/readMessage.js';
+import type { Content, Message, ToolCall, ToolSpec } from '../renderers/core/Message.js';
+import { type MessageReading, readCall, readMessage, readTools } from '../renderers/core/readMessage.js';
 
 /** A call of a tool, its arguments as JSON text. */
 export type ConversationToolCall = ToolCall;

@@ -1,4 +1,4 @@
-import type { ToolSpec } from '../renderers/Message.js';
+import type { ToolSpec } from '../renderers/core/Message.js';
 import { type ConversationMessage, toConversation } from './toConversation.js';
 
 /** Two conversations that differ in how they end, and which end was preferred. */

@@ -1,7 +1,7 @@
 import { isLeft } from 'fp-ts/lib/Either.js';
 import { concatMap, lastValueFrom, NEVER, takeUntil, tap } from 'rxjs';
-import type { Renderer } from '../../chat/renderers/Renderer.js';
-import { withTools } from '../../chat/renderers/withTools.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
+import { withTools } from '../../chat/renderers/tools/withTools.js';
 import type { Tokenizer } from '../../chat/tokenizer/Tokenizer.js';
 import type { SampleOptions } from '../../client/index.js';
 import { ModelInput } from '../../wire/modelInput.js';

@@ -1,7 +1,7 @@
 import { constants, isUtf8 } from 'node:buffer';
 import { statSync } from 'node:fs';
 import { concat, concatMap, defer, from, type Observable, of } from 'rxjs';
-import type { Message, ToolSpec } from '../../chat/renderers/Message.js';
+import type { Message, ToolSpec } from '../../chat/renderers/core/Message.js';
 import { keepGate } from '../../operators/keepGate.js';
 import { fromRowBatches } from '../../sources/fromRowBatches.js';
 import { LineSplitter, type Line } from '../../sources/reading/lineSplitter.js';

@@ -9,7 +9,7 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import { checkAtLeast, checkIntegers, checkPositive } from '../../support/checks.js';
-import type { Renderer } from '../../chat/renderers/Renderer.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { SamplingClient } from '../../client/SamplingClient.js';
 import { mergeMapWeighted } from '../../operators/mergeMapWeighted.js';
 import type { Sampleable } from '../../operators/sampleFrom.js';

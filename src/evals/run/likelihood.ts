@@ -13,7 +13,7 @@ import {
   toArray,
 } from 'rxjs';
 import { checkAtLeast } from '../../support/checks.js';
-import type { Renderer, TrainOn } from '../../chat/renderers/Renderer.js';
+import type { Renderer, TrainOn } from '../../chat/renderers/core/Renderer.js';
 import { cancelling } from '../../support/cancelling.js';
 import { mergeMapWeighted } from '../../operators/mergeMapWeighted.js';
 import type { Sampleable } from '../../operators/sampleFrom.js';

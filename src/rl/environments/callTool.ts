@@ -1,6 +1,6 @@
 import { catchError, concatMap, defer, map, type Observable, of } from 'rxjs';
 import { toObservable } from '../../support/toObservable.js';
-import type { Message, ToolCall } from '../../chat/renderers/Message.js';
+import type { Message, ToolCall } from '../../chat/renderers/core/Message.js';
 import type { StandardResult, ToolContext, ToolSet } from './toolUse.js';
 
 /** The message that answers a call. */

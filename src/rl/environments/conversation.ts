@@ -13,9 +13,9 @@ import {
 } from 'rxjs';
 import { toObservable } from '../../support/toObservable.js';
 import { checkIntegers } from '../../support/checks.js';
-import { continuePrompt } from '../../chat/renderers/continuePrompt.js';
-import type { Message } from '../../chat/renderers/Message.js';
-import type { ParsedResponse, Renderer } from '../../chat/renderers/Renderer.js';
+import { continuePrompt } from '../../chat/renderers/core/continuePrompt.js';
+import type { Message } from '../../chat/renderers/core/Message.js';
+import type { ParsedResponse, Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { SamplingClient } from '../../client/SamplingClient.js';
 import type { SamplingParams } from '../../wire/sampling.js';
 import { graded } from '../rewards/graded.js';

@@ -1,6 +1,6 @@
 import { concatMap, defer, from, map, type Observable, of, reduce } from 'rxjs';
 import { checkAtLeast } from '../../support/checks.js';
-import type { ToolSpec } from '../../chat/renderers/Message.js';
+import type { ToolSpec } from '../../chat/renderers/core/Message.js';
 import type { SamplingClient } from '../../client/SamplingClient.js';
 import { conversation, type ConversationOptions, type Reply } from './conversation.js';
 import { answerTo, type CallResult, callTool } from './callTool.js';

@@ -1,6 +1,6 @@
 import { concatMap, defer, map, type Observable, retry } from 'rxjs';
 import { checkIntegers } from '../../support/checks.js';
-import type { Renderer } from '../../chat/renderers/Renderer.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import { cancelling } from '../../support/cancelling.js';
 import type { Sampleable } from '../../operators/sampleFrom.js';
 import type { SamplingParams } from '../../wire/sampling.js';

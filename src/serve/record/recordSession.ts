@@ -1,5 +1,5 @@
 import { map, type Observable, Subject, tap } from 'rxjs';
-import type { Renderer } from '../../chat/renderers/Renderer.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import { cancelling } from '../../support/cancelling.js';
 import type { Policy, Turn } from '../../rl/sampling/rollout.js';
 import type { ChatModel } from '../completion/ChatRequest.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Subject } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Renderer } from '../../../src/chat/renderers/Renderer.js';
+import type { Renderer } from '../../../src/chat/renderers/core/Renderer.js';
 import { hubFile } from '../../../src/chat/tokenizer/index.js';
 import { byteBar } from '../../../src/cli/terminal/byteBar.js';
 import type { Context } from '../../../src/cli/context.js';

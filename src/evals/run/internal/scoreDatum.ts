@@ -1,5 +1,5 @@
 import { map, type Observable } from 'rxjs';
-import type { Renderer } from '../../../chat/renderers/Renderer.js';
+import type { Renderer } from '../../../chat/renderers/core/Renderer.js';
 import type { SampleOptions } from '../../../client/SamplingClient.js';
 import type { Datum } from '../../../wire/datum.js';
 import type { SampleResponse } from '../../../wire/sampling.js';

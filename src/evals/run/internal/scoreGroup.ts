@@ -1,6 +1,6 @@
 import { catchError, defer, forkJoin, map, type Observable, of, type SchedulerLike, timeout } from 'rxjs';
 import { toObservable } from '../../../support/toObservable.js';
-import type { Renderer } from '../../../chat/renderers/Renderer.js';
+import type { Renderer } from '../../../chat/renderers/core/Renderer.js';
 import type { Group, Trajectory } from '../../../rl/sampling/rollout.js';
 import type { Score, ScoreArgs, Scorer } from '../../scorers/scorer.js';
 import type { EvalFailure, EvalRecord, EvalSample } from '../record.js';

@@ -1,4 +1,4 @@
-import type { Message } from '../../../chat/renderers/Message.js';
+import type { Message } from '../../../chat/renderers/core/Message.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
