@@ -1,5 +1,4 @@
 import type { DashboardSample } from '../state/changes.js';
-import { textOf } from '../state/packSamples.js';
 
 export type SampleOrder = 'newest' | 'unlikely' | 'best' | 'worst';
 
@@ -55,7 +54,7 @@ export function meanLogprob(sample: DashboardSample): number {
 function searched(sample: DashboardSample): string {
   const there = texts.get(sample);
   if (there !== undefined) return there;
-  const text = `${sample.prompt}${textOf(sample)}`.toLowerCase();
+  const text = `${sample.prompt}${sample.pieces.join('')}`.toLowerCase();
   texts.set(sample, text);
   return text;
 }

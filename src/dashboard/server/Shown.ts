@@ -11,7 +11,7 @@ import {
 import type { TinkerEvent } from '../../client/events.js';
 import type { UnderWay } from '../../client/session/underWay.js';
 import type { Step } from '../../operators/step.js';
-import { columnsOfRow } from '../state/columns.js';
+import { toColumns } from '../state/rows.js';
 import type { Feed } from './Feed.js';
 import { loadOf } from './loadOf.js';
 import { rolloutRecords } from '../../rl/log/rolloutRecords.js';
@@ -154,8 +154,7 @@ export class Shown {
     this.feed.push({
       kind: 'steps',
       run,
-      index: [index],
-      columns: columnsOfRow({ ...this.#withReward(metrics), atMs }),
+      ...toColumns([{ index, values: { ...this.#withReward(metrics), atMs } }]),
     });
   }
 

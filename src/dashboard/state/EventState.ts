@@ -1,7 +1,7 @@
 import type { DashboardEvent, Failure, Load, Note, OpenRequest, Pause, Standing } from './changes.js';
 import { Ring } from './Ring.js';
 import { Series } from './Series.js';
-import { appendRows, packRows } from './packRows.js';
+import { rowsOf } from './rows.js';
 
 const RETRY_KINDS = new Set(['request-retry', 'sample-resubmitted']);
 const SECONDS_KEPT = 7200;
@@ -92,7 +92,7 @@ export class EventState {
       failures: this.failures.toArray(),
       notes: this.notes.toArray(),
       counts: { ...this.counts },
-      clock: packRows(this.clock),
+      clock: [...rowsOf(this.clock, SECONDS_KEPT)][0] ?? { index: [], columns: {} },
       ...(this.load === undefined ? {} : { load: this.load }),
     };
   }
@@ -105,7 +105,7 @@ export class EventState {
     for (const failure of failures) this.failures.push(failure);
     for (const note of notes) this.notes.push(note);
     Object.assign(this.counts, counts);
-    appendRows(this.clock, clock);
+    this.clock.appendAll(clock.index, clock.columns);
   }
 
   #follow(event: DashboardEvent): void {

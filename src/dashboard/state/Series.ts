@@ -22,8 +22,6 @@ export class Series {
   #size = FIRST_SIZE;
   #index = new Float64Array(FIRST_SIZE);
   readonly #columns = new Map<string, Float64Array>();
-  #edits = 0;
-  #touched = Infinity;
 
   constructor(
     /** How many rows are kept at most. Default 200,000. */
@@ -35,16 +33,6 @@ export class Series {
   /** How many rows there are. */
   get length(): number {
     return this.#length;
-  }
-  /** How often something that was there was changed or taken away: what was read of it before may no longer be so. */
-  get edits(): number {
-    return this.#edits;
-  }
-  /** The first row that was changed or taken away since this was last asked; Infinity where none was. */
-  takeTouched(): number {
-    const touched = this.#touched;
-    this.#touched = Infinity;
-    return touched;
   }
   /** The metrics' names. */
   get names(): readonly string[] {
@@ -78,7 +66,6 @@ export class Series {
     if (!Number.isFinite(index)) return;
     if (this.#length > 0 && index <= this.#index[this.#length - 1]!) {
       this.#length = this.lowerBound(index);
-      this.#touch(this.#length);
     }
     if (this.#length === this.cap) this.#thin();
     if (this.#length === this.#size) this.#grow();
@@ -120,7 +107,6 @@ export class Series {
   set(index: number, values: Readonly<Record<string, number>>, how: 'put' | 'add' = 'put'): boolean {
     const row = this.lowerBound(index);
     if (row >= this.#length || this.#index[row] !== index) return false;
-    this.#touch(row);
     for (const name of Object.keys(values)) {
       const column = this.#columnNamed(name);
       const before = column[row]!;
@@ -140,14 +126,14 @@ export class Series {
     return low;
   }
 
-  /** The same rows, or those from a row on, apart from this one's future. */
-  copy(from = 0): Series {
+  /** The same rows, apart from this one's future. */
+  copy(): Series {
     const copy = new Series(this.cap);
-    copy.#length = Math.max(0, this.#length - from);
+    copy.#length = this.#length;
     copy.#size = Math.max(FIRST_SIZE, copy.#length);
     const sized = (column: Float64Array) => {
       const same = new Float64Array(copy.#size);
-      same.set(column.subarray(from, this.#length));
+      same.set(column.subarray(0, this.#length));
       return same;
     };
     copy.#index = sized(this.#index);
@@ -157,7 +143,6 @@ export class Series {
 
   /** Forgets everything. */
   clear(): void {
-    this.#touch(0);
     this.#length = 0;
     this.#columns.clear();
   }
@@ -181,13 +166,7 @@ export class Series {
     for (const [name, column] of this.#columns) this.#columns.set(name, larger(column));
   }
 
-  #touch(row: number): void {
-    this.#edits++;
-    this.#touched = Math.min(this.#touched, row);
-  }
-
   #thin(): void {
-    this.#touch(0);
     const half = this.#length >> 1;
     const kept = (half + 1) >> 1;
     for (const column of [this.#index, ...this.#columns.values()]) {
