@@ -46,7 +46,7 @@ export interface LossCheck {
   readonly loss: number;
   /** The loss's metrics, by name. */
   readonly metrics: Readonly<Record<string, number>>;
-  /** Absent where no logprob was compared. */
+  /** Absent if no logprob was compared. */
   readonly worst?: GradientCheck;
   /** The loss through the trainer: by the service where it runs losses, else here. Absent without a trainer. */
   readonly trainer?: {

@@ -11,7 +11,7 @@ export type SourceEvent =
       readonly file: string;
       /** Bytes read so far, as they lie on disk: compressed ones for a compressed file. */
       readonly bytes: number;
-      /** Absent where it is not known, as for standard input. */
+      /** Absent if it is not known, as for standard input. */
       readonly totalBytes?: number;
       /** Rows handed on so far. */
       readonly rows: number;

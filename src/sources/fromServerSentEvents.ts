@@ -135,7 +135,7 @@ export function fromServerSentEvents(
   });
 }
 
-/** What can never be sent is refused once, and not tried again for ever. Neither passwords nor headers are told. */
+/** What can never be sent is refused once, and not tried again forever. Neither passwords nor headers are told. */
 function checkRequest(url: string | URL, headers: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(headers)) {
     if (!canBeMade(() => new Headers([[name, value]]))) throw new RangeError(`the header '${name}' cannot be sent`);

@@ -1,6 +1,6 @@
 import { from, Observable, type ObservableInput, Subscriber } from 'rxjs';
 
-/** The result of a call, which is cancelled where it can be when it is unsubscribed before it has one. */
+/** The result of a call. Unsubscribing before it has one cancels the call, if it can be cancelled. */
 export function cancelling<T>(call: ObservableInput<T>): Observable<T>;
 /** The same, with what `project` makes of the result. */
 export function cancelling<T, R>(call: ObservableInput<T>, project: (result: T) => R): Observable<R>;
@@ -24,7 +24,7 @@ class Waiting<T> extends Subscriber<T> {
   }
 
   protected override _next(result: T): void {
-    // Who takes one result unsubscribes now, before the call completes.
+    // `take(1)` unsubscribes now, before the call completes.
     this.settled = true;
     if (this.project === undefined) return this.to.next(result);
     let made: unknown;

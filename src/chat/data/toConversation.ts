@@ -57,7 +57,7 @@ export function toConversation(row: unknown, unused: (field: string) => void = (
     images: images.values(),
   };
   const conversation = read(row, reading);
-  // Images that no part stands for would be lost without a word.
+  // Images that no part stands for would be lost silently.
   if (reading.images.next().done !== true) told.add('images');
   told.forEach(unused);
   return conversation;

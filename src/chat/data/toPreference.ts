@@ -18,7 +18,7 @@ type Messages = readonly ConversationMessage[];
  * A row of a preference dataset, whichever of the usual forms it has:
  *
  * - `{ prompt, chosen, rejected }`, each a text or an array of messages; the answers may repeat the prompt, as those of binarized UltraFeedback do.
- *   `question`, `instruction` (with `input`, as Alpaca's) or `input` in place of `prompt`, a `system` text and `tools` are understood
+ *   `question`, `instruction` (with `input`, as Alpaca's) or `input` instead of `prompt`, a `system` text and `tools` are understood
  * - `{ messages, chosen, rejected }` and `{ conversations, chosen, rejected }`: the history, and two answers
  * - OpenAI's: `{ input: { messages, tools }, preferred_output, non_preferred_output }`
  * - Anthropic's HH: `{ chosen, rejected }`, each a transcript of `Human:` and `Assistant:`
@@ -96,7 +96,7 @@ function whole(answer: unknown, where: string): Messages {
 
 const TURN = /(?:^|\n\n)(Human|Assistant):/;
 
-/** Anthropic's transcripts: `\n\nHuman: … \n\nAssistant: …`. Undefined where a text is none. */
+/** Anthropic's transcripts: `\n\nHuman: … \n\nAssistant: …`. Undefined if the text is not one. */
 function fromTranscript(text: string): Messages | undefined {
   const [before = '', ...parts] = text.split(TURN);
   if (parts.length === 0 || before.trim() !== '') return undefined;

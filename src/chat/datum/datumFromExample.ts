@@ -25,7 +25,7 @@ export interface DatumOptions {
 /**
  * A training datum of a weighted sequence: cut to `maxLength`, shifted by one, its weights reduced.
  *
- * @throws ValidationError where weights and positions differ in number, or fewer than two positions are left
+ * @throws ValidationError if weights and positions differ in number, or fewer than two positions are left
  */
 export function datumFromExample({ modelInput, weights }: WeightedExample, options: DatumOptions = {}): Datum {
   const { maxLength = Infinity, reduction = 'mean' } = options;

@@ -49,7 +49,7 @@ const emptyDraft = (): Draft => ({ chunks: [], logprobs: [], advantages: [], mas
  *
  * A turn whose prompt extends the sequence so far (its prompts, its samples) continues in the same datum; any other starts a new one.
  *
- * @throws ValidationError for a sequence without logprobs, or with as many advantages as it has not tokens
+ * @throws ValidationError for a sequence without logprobs, or if the number of advantages differs from the number of tokens
  */
 export function datumsFromTurns(turns: readonly SampledTurn[], options: TurnDatumOptions = {}): Datum[] {
   const { advantage: shared = 0, maxLength = Infinity } = options;

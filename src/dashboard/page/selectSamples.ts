@@ -41,7 +41,7 @@ export function select(
 /** Samples without a value come last. */
 const order0 = (mean: number): number => (Number.isNaN(mean) ? Infinity : mean);
 
-/** Per piece; NaN where none is known. */
+/** Per piece; NaN if none is known. */
 export function meanLogprob(sample: DashboardSample): number {
   const there = means.get(sample);
   if (there !== undefined) return there;

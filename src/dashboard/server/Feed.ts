@@ -95,7 +95,7 @@ export class Feed {
       ...(zipped ? { 'content-encoding': 'gzip' } : {}),
     });
     const page = zipped ? zip(response) : response;
-    // A page that goes away while it is written to is no failure of ours.
+    // A page may go away while it is written to; that is not an error.
     page.on('error', () => {});
     page.on('close', () => this.#clients.delete(page));
     const seen = this.#lastSeen(request.headers['last-event-id']);
@@ -110,8 +110,7 @@ export class Feed {
   }
 
   /**
-   * Sends the state as it is now, a message at a time: whoever trains in this process is not kept waiting, and a page
-   * works through the first while the next are made. What happens meanwhile is in the journal.
+   * Sends the current state, one message at a time, so that training in this process is not blocked and a page can process the first messages early. What happens meanwhile is in the journal.
    */
   async #sendAll(page: Writable): Promise<void> {
     const { title, boot } = this.#options;
@@ -123,10 +122,10 @@ export class Feed {
       await (page.writableLength < AHEAD_BYTES ? setImmediate() : drained(page));
       if (page.destroyed) return;
     }
-    // Only here does the page get an id: one that was cut off before it has nothing to go on from.
+    // The page gets an id only here: one that is cut off earlier starts again.
     page.write(`id: ${boot}-${upTo}\n\n`);
     if (this.#covers(upTo)) this.#goOn(page, upTo);
-    // So much has happened meanwhile that some of it is gone: it shall ask again.
+    // The journal no longer covers what happened meanwhile: the page must ask again.
     else page.destroy();
   }
 

@@ -9,7 +9,7 @@ export interface AccessOptions {
   readonly host: string;
 }
 
-/** Why a request may not be answered: the status to answer with, and a word for whoever reads it. */
+/** Why a request is refused: the status, and a text for the reader. */
 export interface Refusal {
   readonly status: 401 | 403 | 405 | 421;
   readonly why: string;
@@ -32,7 +32,7 @@ export function refusalOf(request: IncomingMessage, url: URL, options: AccessOpt
     return { status: 403, why: 'not from this page' };
   }
   const site = request.headers['sec-fetch-site'];
-  // Who follows a link to the page comes from elsewhere, and may; scripts of other sites may not.
+  // Following a link from another site is allowed; scripts of other sites are not.
   const follows = request.headers['sec-fetch-mode'] === 'navigate';
   if (site !== undefined && site !== 'same-origin' && site !== 'none' && !follows) {
     return { status: 403, why: 'not from this page' };

@@ -11,7 +11,7 @@ export interface TimedStep extends Step {
 const WINDOW = 10;
 
 /**
- * What the next steps of a run change in the state of a dashboard: a row each, with the tokens a second of the last ten;
+ * What the next steps of a run change in the state of a dashboard: a row each, with the tokens per second of the last ten;
  * the values of finished evaluations at the step they belong to; their checkpoints. Holds ten pairs of numbers.
  */
 export function stepChanges(run: string): (steps: readonly TimedStep[]) => Change[] {
@@ -58,7 +58,7 @@ function addNumbers(values: Record<string, number>, more: Readonly<Record<string
   }
 }
 
-/** The tokens a second over the last ten steps; NaN where no time has passed. */
+/** The tokens per second over the last ten steps; NaN if no time has passed. */
 function rate(): (step: TimedStep) => number {
   const recent: { readonly atMs: number; readonly tokens: number }[] = [];
   let sum = 0;

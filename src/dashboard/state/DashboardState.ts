@@ -33,7 +33,7 @@ export class RunState {
  * Everything a dashboard shows, folded from changes. Server and page hold the same: what the server sends to a page
  * that comes late is the changes that lead to its own state.
  *
- * Bounded: 200,000 rows a run (thinned beyond), 10,000 samples or a million tokens of them, 5,000 groups of rollouts or 16 million
+ * Bounded: 200,000 rows per run (thinned beyond), 10,000 samples or a million tokens of them, 5,000 groups of rollouts or 16 million
  * characters of them, and the last few hundred of everything else.
  */
 export class DashboardState {

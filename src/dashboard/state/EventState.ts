@@ -34,7 +34,7 @@ export class EventState {
     return this.#bytes;
   }
 
-  /** Bytes that are on their way to the service and count against a budget; undefined where nobody can tell. */
+  /** Bytes that are on their way to the service and count against a budget; undefined if nobody can tell. */
   get bytesBeingSent(): number | undefined {
     const budgets = this.load?.budgets;
     return budgets === undefined ? undefined : budgets.sampleBytes.inUse + budgets.trainingBytes.inUse;
@@ -44,7 +44,7 @@ export class EventState {
   setLoad(load: Load): void {
     this.load = load;
     if (load.calls === 0) {
-      // What nobody waits for any more is not under way, whatever the events told or did not tell.
+      // Requests without a waiting caller are not pending, whatever the events say.
       this.requests.clear();
       this.#bytes = 0;
       this.#endBilling(load.atMs);
@@ -206,7 +206,7 @@ export class EventState {
     if (second > (this.clock.lastIndex ?? -Infinity)) this.clock.append({ index: second, values: {} });
     const at = this.clock.lastIndex!;
     this.clock.set(at, more, 'add');
-    // A log tells of samples and of nothing that is sent.
+    // A log has samples, but no requests.
     if (this.counts['request-sent'] !== undefined) this.clock.set(at, { bytes: this.#bytes });
     if (this.bytesBeingSent !== undefined) this.clock.set(at, { sending: this.bytesBeingSent });
   }

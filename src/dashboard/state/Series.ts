@@ -47,7 +47,7 @@ export class Series {
     return this.#index.subarray(0, this.#length);
   }
 
-  /** A column; NaN where a row has no such value. A view: good until the next change. */
+  /** A column; NaN if a row has no such value. A view: good until the next change. */
   column(name: string): Float64Array | undefined {
     return this.#columns.get(name)?.subarray(0, this.#length);
   }
@@ -75,14 +75,14 @@ export class Series {
     for (const name of Object.keys(values)) this.#columnNamed(name)[row] = values[name]!;
   }
 
-  /** Appends many rows, given by column; null where a row has no such value. */
+  /** Appends many rows, given by column; null if a row has no such value. */
   appendAll(index: ArrayLike<number>, columns: Readonly<Record<string, ArrayLike<number | null>>>): void {
     const { length } = index;
     let rises = true;
     for (let row = 0, last = this.lastIndex ?? -Infinity; row < length && rises; last = index[row++]!) {
       rises = index[row]! > last && index[row]! < Infinity;
     }
-    // The plain case, and by far the most frequent: everything comes after what is there, and there is room.
+    // The most frequent case: all rows are newer than the last one, and there is room.
     if (length > 1 && rises && this.#length + length <= this.cap) {
       const start = this.#length;
       while (this.#size < start + length) this.#grow();
@@ -103,7 +103,7 @@ export class Series {
     }
   }
 
-  /** Sets or adds to values of a row that is there; tells whether it was. */
+  /** Sets or adds to values of a row that is there; returns whether it was. */
   set(index: number, values: Readonly<Record<string, number>>, how: 'put' | 'add' = 'put'): boolean {
     const row = this.lowerBound(index);
     if (row >= this.#length || this.#index[row] !== index) return false;

@@ -1,6 +1,6 @@
 import { checkAtLeast } from '../../support/checks.js';
 
-/** One curve: x ascending, y NaN where there is nothing. */
+/** One curve: x ascending, y NaN if there is nothing. */
 export interface Curve {
   /** Where each point is. */
   readonly x: Float64Array;
@@ -12,7 +12,7 @@ export interface Curve {
 export interface Aligned {
   /** All positions, in order. */
   readonly x: number[];
-  /** Per curve its value at each position; null where it has none. */
+  /** Per curve its value at each position; null if it has none. */
   readonly ys: (number | null)[][];
 }
 

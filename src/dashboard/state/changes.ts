@@ -62,7 +62,7 @@ export interface DashboardGroup {
   readonly order: number;
   /** The task's tags. */
   readonly tags: readonly string[];
-  /** Why it was not trained on; absent where it was. */
+  /** Why it was not trained on; absent if it was. */
   readonly dropped?: string;
   /** The tries, in order. */
   readonly tries: readonly DashboardTry[];
@@ -224,7 +224,7 @@ export interface Note {
 /** `logged`: read from a log, which does not say whether the run continues. */
 export type RunStatus = 'running' | 'finished' | 'failed' | 'logged';
 
-/** Numbers by column; null where a row has none. */
+/** Numbers by column; null if a row has none. */
 export type Columns = Readonly<Record<string, readonly (number | null)[]>>;
 
 /** Rows by column. */

@@ -9,7 +9,7 @@ const shorten = (value: number | undefined): number | null => {
   return Number.isInteger(value) ? value : Number(value.toPrecision(7));
 };
 
-/** Rows by column; null where a row has no such value. */
+/** Rows by column; null if a row has no such value. */
 export function toColumns(rows: readonly Row[]): Rows {
   const names = new Set(rows.flatMap(({ values }) => Object.keys(values)));
   return {
@@ -18,7 +18,7 @@ export function toColumns(rows: readonly Row[]): Rows {
   };
 }
 
-/** All rows of a series, so many at a time. Columns without a number among them are left out. */
+/** All rows of a series, `atOnce` at a time. Leaves out columns without a number. */
 export function* rowsOf(series: Series, atOnce = ROWS_A_BLOCK): Generator<Rows> {
   for (let from = 0; from < series.length; from += atOnce) {
     const part = (column: Float64Array) =>

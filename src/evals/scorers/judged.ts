@@ -51,7 +51,7 @@ function question(criteria: string, { input, output, expected }: ScoreArgs): str
   );
 }
 
-/** The last score in the text. @throws Error where there is none from 0 to 1 */
+/** The last score in the text. @throws Error if there is none from 0 to 1 */
 function readScore(text: string): number {
   const said = [...text.matchAll(/"score"\s*:\s*(-?\d*\.?\d+)/g)].at(-1)?.[1];
   if (said === undefined) throw new Error('the judge gave no score');

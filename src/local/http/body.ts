@@ -19,7 +19,7 @@ const DECOMPRESS: ReadonlyMap<string, Decompress | undefined> = new Map(
 
 /** Bodies up to this size, which heartbeats and polls have, never wait for room. */
 const SMALL_BYTES = 64 * 1024;
-/** Deflate makes at most about so many bytes of one. */
+/** Maximum DEFLATE expansion ratio. */
 const MOST_FROM_ONE = 1032;
 
 export interface ReadBody {

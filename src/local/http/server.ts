@@ -17,7 +17,7 @@ import type { SeenRequest, SeenResponse } from './seen.js';
 
 const API_PREFIX = '/api/v1/';
 const HEADERS_TIMEOUT_MS = 60_000;
-/** So many bodies of the largest size are held at once; more wait. */
+/** How many bodies of the largest size are held at once; further ones wait. */
 const LARGEST_BODIES = 4;
 /** How long a client that was refused may take to read the answer before its connection is cut. */
 const GRACE_MS = 500;

@@ -36,7 +36,7 @@ export class CheckpointStore {
     this.#byPath = new Map(manifests.map((manifest) => [tinkerPath(manifest), manifest]));
   }
 
-  /** Reads what is there and clears away what an interrupted save left behind. */
+  /** Reads the existing checkpoints and deletes what an interrupted save left behind. */
   static async open(root: string, now: () => number): Promise<CheckpointStore> {
     await mkdir(root, { recursive: true });
     return new CheckpointStore(root, now, await scanCheckpoints(root));

@@ -68,7 +68,7 @@ function parts(returned: unknown): { readonly loss: unknown; readonly metrics: R
 
 const SHAPES: Readonly<Record<0 | 1 | 2, readonly number[]>> = { 0: [], 1: [3], 2: [3, 2] };
 
-/** Tries the loss on made-up numbers, for targets of both ranks. @throws ValidationError where neither makes one number of it. */
+/** Tries the loss on made-up numbers, for targets of both ranks. @throws ValidationError if neither makes one number of it. */
 function checkScalars(
   trace: Trace,
   inputs: readonly string[],

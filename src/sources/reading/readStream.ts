@@ -8,7 +8,7 @@ export async function* readStream(
   signal: AbortSignal,
   count: { bytes: number },
 ): AsyncGenerator<Buffer> {
-  // Waiting for a terminal can take for ever: unsubscribing must not have to wait for the next line.
+  // Waiting for a terminal can take forever: unsubscribing must not have to wait for the next line.
   const stop = () => input.destroy();
   signal.addEventListener('abort', stop, { once: true });
   try {

@@ -9,7 +9,7 @@ export const isTemporary = (name: string): boolean => /^\.tmp-[0-9a-f]{12}-/.tes
 const temporaryFor = (path: string): string =>
   join(dirname(path), `.tmp-${randomBytes(6).toString('hex')}-${basename(path)}`);
 
-/** Replaces a file: whoever reads it, also after a crash, finds the old text or the new one, never a part. */
+/** Replaces a file: a reader, also after a crash, finds the old text or the new one, never a part. */
 export function writeAtomically(path: string, text: string): void {
   const temporary = temporaryFor(path);
   try {

@@ -1,4 +1,4 @@
-/** Where a row came from, for whoever finds out later that it is bad. */
+/** Where a row came from, for operators that find out later that it is bad. */
 export interface RowOrigin {
   readonly file: string;
   readonly line: number;
@@ -6,7 +6,7 @@ export interface RowOrigin {
   readonly skip: (line: number, reason: string, cause: unknown) => void;
   /** Counts and reports it as one of which nothing is trained on. */
   readonly untrained: (line: number, reason: string) => void;
-  /** Reports a field that so many rows of the file have and that was left out further down. */
+  /** Reports a field that a later operator left out, and how many rows of the file have it. */
   readonly unused: (field: string, rows: number) => void;
 }
 

@@ -6,7 +6,7 @@ export interface ProgressState {
   readonly unit: string;
   readonly done: number;
   readonly total: number | undefined;
-  /** From 0 to 1; undefined where nothing tells. */
+  /** From 0 to 1; undefined if nothing tells. */
   readonly fraction: number | undefined;
   readonly perSecond: number | undefined;
   readonly remainingMs: number | undefined;

@@ -103,7 +103,7 @@ export abstract class MessageRenderer implements Renderer {
       const outputRuns = this.#encode(output);
       let supplied = 0;
       if (trained && trainOn !== 'all_tokens' && message.role === 'assistant') {
-        // Families that leave reasoning out would do so without a word.
+        // Families that leave reasoning out would do so silently.
         if (this.disablesThinking && context.isLast && thinkingOf(message) !== '') throw this.#thinksAgainstPrompt();
         supplied = this.#supplied(headerRuns, outputRuns, context);
       }

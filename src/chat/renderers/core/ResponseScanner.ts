@@ -29,7 +29,7 @@ export interface Grammar {
   readonly tail?: RegExp;
   /** White space that belongs to the framing at the start of a stretch: returns the text without it. */
   trimStart?(space: string, mode: Mode, previous: Mode | undefined): string;
-  /** The same for what {@link tail} matched at its end. `next` is undefined where the response stopped. */
+  /** The same for what {@link tail} matched at its end. `next` is undefined if the response stopped. */
   trimEnd?(space: string, mode: Mode, next: Mode | undefined): string;
 }
 

@@ -21,7 +21,7 @@ export interface Exchange {
 export interface ContinuedPrompt {
   /** The prompt to continue with. */
   readonly prompt: ModelInput;
-  /** Why it does not extend the exchange before it; undefined where it does. */
+  /** Why it does not extend the exchange before it; undefined if it does. */
   readonly broken: string | undefined;
 }
 

@@ -54,7 +54,7 @@ function openAIParts(parts: readonly ContentPart[]): unknown[] {
   });
 }
 
-/** Arguments of a call as a map in their written order, or undefined when they are no JSON object. */
+/** Arguments of a call as a map in their written order, or undefined if they are not a JSON object. */
 export function argumentsOf(call: ToolCall): ReadonlyMap<string, unknown> | undefined {
   if (call.arguments.trim() === '') return new Map();
   try {

@@ -7,7 +7,7 @@ export interface MessageReading {
   readonly fail: (where: string, what: string) => never;
   /** Told the fields that nothing reads, as `messages[].annotations`. */
   readonly unused?: (field: string) => void;
-  /** The images that parts without one of their own stand for, in order. */
+  /** The images for parts that have none, in order. */
   readonly images?: Iterator<unknown>;
 }
 

@@ -61,7 +61,7 @@ function written({ name, arguments: json }: ToolCall): string {
   try {
     fields = pythonJson(parseJson(json), { ensureAscii: false });
   } catch {
-    // Arguments that are no JSON go out as they are, so that a model can learn what was wrong with them.
+    // Invalid JSON arguments are written unchanged, so that a model can learn what was wrong with them.
   }
   return `{"name": ${pythonJson(name, { ensureAscii: false })}, "arguments": ${fields}}`;
 }

@@ -78,7 +78,7 @@ export class GlmRenderer extends MarkedRenderer {
     const split = messages.flatMap((message): Message[] => {
       const { tools = [], ...plain } = message;
       if (tools.length === 0) return [message];
-      // Tools have a system segment of their own, before the prompt.
+      // Tools have a separate system segment, before the prompt.
       const declared: Message = { ...plain, content: '', tools };
       return plain.content === '' ? [declared] : [declared, plain];
     });

@@ -111,7 +111,7 @@ export class Nemotron3Renderer extends Qwen35Renderer {
     };
   }
 
-  /** An image starts a line of its own; several in one message are numbered. */
+  /** An image starts on a new line; several in one message are numbered. */
   protected override contentPieces(parts: readonly ContentPart[]): Piece[] {
     const many = parts.filter((part) => part.type === 'image').length > 1;
     const pieces: Piece[] = [];

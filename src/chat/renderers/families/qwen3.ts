@@ -159,7 +159,7 @@ export class Qwen3Renderer extends MarkedRenderer {
   }
 }
 
-/** Arguments in Python's spacing; text that is no JSON goes out as it is. */
+/** Arguments in Python's spacing; invalid JSON is written unchanged. */
 function pythonArguments(json: string): string {
   try {
     return pythonJson(parseJson(json), { ensureAscii: false });

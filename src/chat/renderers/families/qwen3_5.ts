@@ -51,7 +51,7 @@ export class Qwen35Renderer extends Qwen3Renderer {
     return this.renderAssistant(trimmed, context);
   }
 
-  /** The first system message's content, for templates that put words of their own before it. */
+  /** The first system message's content, for templates that put text before it. */
   protected contentOfFirst(pieces: readonly Piece[]): Piece[] {
     return [...pieces];
   }
@@ -93,7 +93,7 @@ export class Qwen35Renderer extends Qwen3Renderer {
     return toolCalls.flatMap((call, index) => [index > 0 ? '\n' : visible ? '\n\n' : '', ...this.callTags(call)]);
   }
 
-  /** One call in tags. Arguments that are no JSON object become one parameter of that name. */
+  /** One call in tags. Arguments that are not a JSON object become one parameter of that name. */
   protected callTags(call: ToolCall): Piece[] {
     const fields = argumentsOf(call) ?? new Map<string, unknown>([['arguments', call.arguments]]);
     const lines = [...fields]

@@ -1,7 +1,7 @@
 import type { ToolCall, UnparsedToolCall } from '../core/Message.js';
 import { isJsonObject, parseJson, pythonJson, type Json } from './pythonJson.js';
 
-/** Either a call or why it is none. */
+/** Either a call, or why it cannot be read as one. */
 export type ToolCallResult =
   | { readonly call: ToolCall; readonly unparsed?: never }
   | { readonly unparsed: UnparsedToolCall; readonly call?: never };

@@ -7,7 +7,7 @@ import { RendererError } from '../core/RendererError.js';
  * A conversation that declares its tools in the family's own words: the tools of a chat file's row, put where the renderer wants them. A system
  * message at the beginning is joined with the declaration.
  *
- * @throws RendererError where the family has no tools, or the messages declare some themselves
+ * @throws RendererError if the family has no tools, or the messages declare some themselves
  */
 export function withTools(
   renderer: Pick<Renderer, 'declareTools'>,

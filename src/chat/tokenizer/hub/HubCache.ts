@@ -78,7 +78,7 @@ export class HubCache {
     return join(this.#folder, '.no_exist', commit, file);
   }
 
-  /** Readable by whoever shares the cache. */
+  /** Readable by other users of the cache. */
   async #write(path: string, content: string): Promise<void> {
     await mkdir(dirname(path), { recursive: true });
     await replaceFile(path, content, 0o666);

@@ -11,7 +11,7 @@ export interface DatumScore {
   readonly tokens: number;
   /** Bytes of their text. */
   readonly bytes: number;
-  /** How many of them the model thinks likeliest; NaN where that was not told. */
+  /** How many of them the model thinks likeliest; NaN if that was not told. */
   readonly correct: number;
   readonly promptTokens: number;
 }

@@ -27,7 +27,7 @@ const ASK_MS = 250;
 const MANY_CALLS = 4000;
 
 /** Sources on their way into a feed. What goes wrong with one is shown, and hurts no other. */
-export class Shown {
+export class FeedWriter {
   readonly #running = new Subscription();
   /** How many optimizer steps each model has made, by the events. */
   readonly #models = new Map<string, number>();
@@ -104,7 +104,7 @@ export class Shown {
         tap({
           next: (event) => {
             this.feed.push({ kind: 'event', event: slimEvent(event) });
-            // Steps that are given tell of themselves and of what was saved after them.
+            // Steps that are passed in carry their metrics and checkpoints.
             if (this.#stepsAreGiven) return;
             if (event.type === 'step-end') this.#stepOf(event);
             if (event.type === 'checkpoint-saved') this.#checkpointOf(event);
@@ -170,7 +170,7 @@ export class Shown {
     });
   }
 
-  /** With the mean reward of the samples since the last step, unless the step tells of a reward itself. */
+  /** With the mean reward of the samples since the last step, unless the step has a reward. */
   #withReward(metrics: Readonly<Record<string, number>>): Readonly<Record<string, number>> {
     const { sum, count } = this.#rewards;
     this.#rewards = { sum: 0, count: 0 };
