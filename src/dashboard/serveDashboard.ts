@@ -17,7 +17,7 @@ export interface DashboardSource {
   readonly events$?: Observable<TinkerEvent>;
   /** What the client has to do at the moment, which it is asked four times a second; a `ServiceClient` can tell. */
   underWay?(): UnderWay;
-  /** A client whose events and pending work are writer. */
+  /** A client whose events and pending work are shown. */
   readonly service?: {
     /** The client's events. */
     readonly events$: Observable<TinkerEvent>;

@@ -1,7 +1,7 @@
 import { asyncScheduler, defer, type MonoTypeOperatorFunction, retry, type SchedulerLike, tap, throwError } from 'rxjs';
 import { checkAtLeast } from '../support/checks.js';
 import { currentGate } from './gate.js';
-import { longTimer } from './internal/longTimer.js';
+import { longTimer } from '../support/longTimer.js';
 import { systemRandom } from '../support/random.js';
 import { underGate } from './gates/underGate.js';
 

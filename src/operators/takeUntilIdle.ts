@@ -2,7 +2,7 @@ import { asyncScheduler, type MonoTypeOperatorFunction, Observable, type Schedul
 import { checkAtLeast } from '../support/checks.js';
 import { Downstream } from './gates/Downstream.js';
 import { listen } from './gates/listen.js';
-import { longTimer } from './internal/longTimer.js';
+import { longTimer } from '../support/longTimer.js';
 
 /** Options of `takeUntilIdle`. */
 export interface TakeUntilIdleOptions {

@@ -3,7 +3,7 @@ import { concatMap, NEVER, type Observable, type SchedulerLike, timer } from 'rx
 /** The most `setTimeout` can wait; what is longer fires at once. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** RxJS's `timer`, also for more than 24 days, and for ever. */
+/** RxJS's `timer`, also for more than 24 days, and forever. */
 export function longTimer(delayMs: number, scheduler: SchedulerLike): Observable<unknown> {
   if (delayMs === Infinity) return NEVER;
   if (delayMs <= LONGEST_MS) return timer(delayMs, scheduler);
