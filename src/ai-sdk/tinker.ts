@@ -1,5 +1,5 @@
 import { catchError, from, lastValueFrom, map, Observable, takeUntil } from 'rxjs';
-import type { Renderer } from '../chat/renderers/Renderer.js';
+import type { Renderer } from '../chat/renderers/core/Renderer.js';
 import type { SamplingClient } from '../client/SamplingClient.js';
 import type { ChatModel, ChatReply } from '../serve/completion/ChatRequest.js';
 import { completeChat, streamChat } from '../serve/completion/streamChat.js';

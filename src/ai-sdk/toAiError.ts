@@ -1,5 +1,5 @@
 import { APIStatusError, isTinkerError } from '../client/errors.js';
-import { RendererError } from '../chat/renderers/RendererError.js';
+import { RendererError } from '../chat/renderers/core/RendererError.js';
 
 /**
  * A failure as the AI SDK knows it. None is marked as worth a retry: the client has retried already, for as long as it

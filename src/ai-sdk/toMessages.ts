@@ -1,5 +1,5 @@
-import type { ContentPart, Message, ToolCall } from '../chat/renderers/Message.js';
-import { RendererError } from '../chat/renderers/RendererError.js';
+import type { ContentPart, Message, ToolCall } from '../chat/renderers/core/Message.js';
+import { RendererError } from '../chat/renderers/core/RendererError.js';
 import type { PromptMessage, PromptPart, ToolResultPart } from './types.js';
 
 /** The AI SDK's prompt as a conversation. @throws RendererError for a part that has no place in one. */

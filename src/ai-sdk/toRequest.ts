@@ -1,4 +1,4 @@
-import type { ToolSpec } from '../chat/renderers/Message.js';
+import type { ToolSpec } from '../chat/renderers/core/Message.js';
 import type { ChatRequest } from '../serve/completion/ChatRequest.js';
 import { askForJson } from '../serve/completion/jsonOutput.js';
 import type { SamplingParams } from '../wire/sampling.js';
@@ -56,7 +56,7 @@ function* warningsOf(options: CallOptions): Iterable<Warning> {
   if (reasoning !== undefined && reasoning !== 'provider-default') {
     yield unsupported('reasoning', 'the renderer decides it: choose one of the family by name');
   }
-  // The AI SDK names itself in a header of its own.
+  // The AI SDK names itself in a header.
   const asked = Object.entries(headers ?? {}).filter(([name, value]) => name !== 'user-agent' && value !== undefined);
   if (asked.length > 0) {
     yield unsupported('headers', 'set defaultHeaders on the ServiceClient');

@@ -124,7 +124,7 @@ export interface TinkerMetadata {
   promptTokens: number[] | null;
   /** The exact ids that were sampled. */
   tokens: number[];
-  /** One per token; null where the service returned none. */
+  /** One per token; null if the service returned none. */
   logprobs: number[] | null;
   /** Why sampling ended: `length` or `stop`. */
   stopReason: string;

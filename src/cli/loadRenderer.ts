@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs';
-import type { Renderer } from '../chat/renderers/Renderer.js';
+import type { Renderer } from '../chat/renderers/core/Renderer.js';
 import type { TinkerEvent } from '../client/events.js';
 import { Transfer } from './terminal/byteBar.js';
 import type { Context } from './context.js';

@@ -4,7 +4,7 @@ import type { Transport } from '../transport/Transport.js';
 import type { ModelInput } from '../wire/modelInput.js';
 import { GetSamplerResponse, type SampleResponse } from '../wire/sampling.js';
 import type { RendererName } from '../chat/renderers/registry.js';
-import type { Renderer } from '../chat/renderers/Renderer.js';
+import type { Renderer } from '../chat/renderers/core/Renderer.js';
 import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
 import { optionNames, type CallOptions } from './CallOptions.js';
 import { rendererOf, tokenizerOf } from './chat.js';

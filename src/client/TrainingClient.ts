@@ -1,7 +1,7 @@
 import type * as t from 'io-ts';
 import { concatMap, map, type Observable } from 'rxjs';
 import type { RendererName } from '../chat/renderers/registry.js';
-import type { Renderer } from '../chat/renderers/Renderer.js';
+import type { Renderer } from '../chat/renderers/core/Renderer.js';
 import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
 import type { Datum } from '../wire/datum.js';
 import type { AdamParams, OptimizerParams } from '../wire/optimizer.js';

@@ -1,5 +1,5 @@
 import { concatMap, defer, from, map, type Observable } from 'rxjs';
-import type { Renderer } from '../chat/renderers/Renderer.js';
+import type { Renderer } from '../chat/renderers/core/Renderer.js';
 import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
 
 /** Loaded on first use: programs that bring their own tokens never load tokenizers and templates. */

@@ -16,13 +16,10 @@ export type {
   Load,
   Note,
   OpenRequest,
-  PackedColumn,
-  PackedRows,
-  PackedSamples,
   PartKind,
   Pause,
+  Rows,
   RunStatus,
-  SampleFacts,
   Standing,
 } from './state/changes.js';
 export { DashboardState, RunState } from './state/DashboardState.js';

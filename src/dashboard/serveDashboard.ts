@@ -5,9 +5,9 @@ import type { PendingWork } from '../client/session/pending.js';
 import type { Step } from '../operators/step.js';
 import { evalPages } from './server/evalPages.js';
 import { Feed } from './server/Feed.js';
-import { isLoopback, listen } from './server/listen.js';
+import { listen } from './server/listen.js';
 import type { SampleToShow, ShowSamplesOptions } from './server/sampleChanges.js';
-import { Shown } from './server/Shown.js';
+import { FeedWriter } from './server/FeedWriter.js';
 
 export type { SampleToShow, ShowSamplesOptions };
 
@@ -54,7 +54,7 @@ export interface DashboardOptions {
 
 /** A page that is being served. */
 export interface Dashboard {
-  /** What to open in a browser. It carries the token: whoever has it sees the page. */
+  /** What to open in a browser. It contains the token: anyone who has it sees the page. */
   readonly url: string;
   /** The port it listens on. */
   readonly port: number;
@@ -101,8 +101,8 @@ export async function serveDashboard(
 ): Promise<Dashboard> {
   if (!/^[\w.~-]{8,}$/.test(token)) throw new RangeError('token must be at least 8 letters, digits, or any of _.~-');
   const feed = new Feed({ title, scheduler, boot: randomBytes(6).toString('hex') });
-  const shown = new Shown(feed, scheduler, decode);
-  const access = { token, allowedHosts, loopback: isLoopback(host) };
+  const writer = new FeedWriter(feed, scheduler, decode);
+  const access = { token, allowedHosts, host };
   const given: DashboardSource = isObservable(source) ? { events$: source } : source;
   const { evals = [] } = given;
   const more = evalPages(typeof evals === 'string' ? [evals] : evals);
@@ -113,16 +113,16 @@ export async function serveDashboard(
 
   const { steps, samples, log = [] } = given;
   for (const client of [given, given.service]) {
-    if (client?.events$ !== undefined) shown.subscribeEvents(client.events$);
-    if (client?.underWay !== undefined) shown.subscribeLoad(() => client.underWay!());
+    if (client?.events$ !== undefined) writer.subscribeEvents(client.events$);
+    if (client?.underWay !== undefined) writer.subscribeLoad(() => client.underWay!());
   }
   const runs = steps === undefined ? {} : isObservable(steps) ? { [DEFAULT_RUN]: steps } : steps;
-  for (const [run, each] of Object.entries(runs)) shown.subscribeSteps(run, each);
-  if (samples !== undefined) shown.subscribeSamples(samples);
-  for (const folder of typeof log === 'string' ? [log] : log) shown.subscribeLog(folder);
+  for (const [run, each] of Object.entries(runs)) writer.subscribeSteps(run, each);
+  if (samples !== undefined) writer.subscribeSamples(samples);
+  for (const folder of typeof log === 'string' ? [log] : log) writer.subscribeLog(folder);
 
   const close = async () => {
-    shown.close();
+    writer.close();
     feed.close();
     await server.close();
   };
@@ -134,8 +134,8 @@ export async function serveDashboard(
     get clients() {
       return feed.clients;
     },
-    showSteps: <T extends Step>(run = DEFAULT_RUN) => shown.showSteps<T>(run),
-    showSamples: (options) => shown.showSamples(options),
+    showSteps: <T extends Step>(run = DEFAULT_RUN) => writer.showSteps<T>(run),
+    showSamples: (options) => writer.showSamples(options),
     close: closeOnce,
     [Symbol.asyncDispose]: closeOnce,
   };

@@ -108,7 +108,7 @@ export class LocalTinker {
     return this.#service.engine.baseModels.map(({ name }) => name);
   }
 
-  /** What to tell whoever started it: where it listens, the key, the models, and how to point an SDK at it. */
+  /** Text to print at the start: where it listens, the key, the models, and how to point an SDK at it. */
   describe(): string {
     const models = this.#service.engine.baseModels.map(
       ({ name, contextLength, parameters }) => `${name} (${parameters} parameters, context ${contextLength})`,

@@ -71,7 +71,7 @@ export interface LocalTinkerOptions {
   readonly onRequest?: (request: SeenRequest) => void;
   /** Called when an answer is written or the connection was cut. */
   readonly onResponse?: (response: SeenResponse) => void;
-  /** In place of the engine that is started otherwise; not closed by `close`. */
+  /** Instead of the engine that is started otherwise; not closed by `close`. */
   readonly engine?: EnginePort;
 }
 

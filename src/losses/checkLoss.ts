@@ -1,4 +1,5 @@
 import { concatMap, defer, from, map, of, type Observable, type ObservableInput } from 'rxjs';
+import { checkAtLeast, checkPositive } from '../support/checks.js';
 import type { Datum } from '../wire/datum.js';
 import type { ForwardBackwardOutput } from '../wire/training.js';
 import { ValidationError } from '../wire/tinkerError.js';
@@ -45,7 +46,7 @@ export interface LossCheck {
   readonly loss: number;
   /** The loss's metrics, by name. */
   readonly metrics: Readonly<Record<string, number>>;
-  /** Absent where no logprob was compared. */
+  /** Absent if no logprob was compared. */
   readonly worst?: GradientCheck;
   /** The loss through the trainer: by the service where it runs losses, else here. Absent without a trainer. */
   readonly trainer?: {
@@ -75,8 +76,8 @@ export function checkLoss(
   options: CheckLossOptions = {},
 ): Observable<LossCheck> {
   const { trainer, tolerance = 1e-3, places = 64 } = options;
-  if (!(tolerance > 0)) throw new RangeError(`tolerance must be > 0, got ${tolerance}`);
-  if (!(places >= 1)) throw new RangeError(`places must be >= 1, got ${places}`);
+  checkPositive({ tolerance });
+  checkAtLeast({ places }, 1);
   return defer(() => {
     const logprobs =
       options.logprobs !== undefined

@@ -59,10 +59,10 @@ export function defineLoss<const I extends InputRanks = Readonly<Record<never, 0
 ): TracedLoss {
   const expression: LossExpression = (inputsOf, ops) => define(inputsOf('') as LossInputs<keyof I & string>, ops);
   const { name = define.name || 'custom_loss', inputs: ranks = {} } = options;
-  return traced({ name, expression, ranks, entry: defineLoss, define });
+  return traced({ name, expression, ranks, entry: defineLoss });
 }
 
-interface Traced extends Pick<Recording, 'name' | 'expression' | 'entry' | 'define'> {
+interface Traced extends Pick<Recording, 'name' | 'expression' | 'entry'> {
   readonly ranks: InputRanks;
 }
 

@@ -42,7 +42,6 @@ export function definePairLoss<const I extends InputRanks = Readonly<Record<neve
     ranks: rankOf,
     expression,
     entry: definePairLoss,
-    define,
   });
   return new TracedLoss({
     name,

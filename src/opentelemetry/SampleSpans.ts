@@ -21,12 +21,11 @@ interface SampleRequest {
 
 type OfRollout = RlEvent & { readonly type: 'sample-started' | 'sample-finished' | 'sample-failed' };
 
-/** Requests that have ended and that no rollout has claimed: more than these are nobody's. */
+/** Requests that have ended and that no rollout has claimed: older ones are dropped. */
 const MAX_UNCLAIMED = 4096;
 
 /**
- * Spans of samples. A rollout tells of its samples without knowing what the service did with them; the client tells that,
- * without knowing for whom. The request's id joins the two.
+ * Spans of samples. Joins rollout and client events by request id.
  */
 export class SampleSpans {
   readonly #tree: SpanTree;

@@ -9,7 +9,7 @@ export interface Wait {
   readonly attributes: Attributes;
 }
 
-/** The wait that an event tells of; undefined where it tells of none. Nothing in it is content. */
+/** The wait that an event reports, if any. It contains no prompts or answers. */
 export function waitOf(event: TinkerEvent | RlEvent): Wait | undefined {
   switch (event.type) {
     case 'queue-state':

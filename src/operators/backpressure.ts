@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs';
-import { backpressureEvents } from './internal/backpressureEvents.js';
+import { backpressureEvents } from './gates/backpressureEvents.js';
 
 /** What happens to backpressure in this process, told as it happens. */
 export type BackpressureEvent =

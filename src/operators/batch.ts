@@ -1,4 +1,5 @@
 import { bufferCount, filter, type OperatorFunction } from 'rxjs';
+import { checkIntegers } from '../support/checks.js';
 
 /** Options of `batch`. */
 export interface BatchOptions {
@@ -21,7 +22,7 @@ export interface BatchOptions {
  * @see batchByWeight
  */
 export function batch<T>({ size, partial = 'emit' }: BatchOptions): OperatorFunction<T, readonly T[]> {
-  if (!Number.isInteger(size) || size < 1) throw new RangeError(`size must be an integer >= 1, got ${size}`);
+  checkIntegers({ size }, 1);
   return (source) =>
     partial === 'emit'
       ? source.pipe(bufferCount(size))

@@ -1,4 +1,5 @@
 import { concat, concatMap, defer, EMPTY, of, type OperatorFunction } from 'rxjs';
+import { checkAtLeast, checkPositive } from '../support/checks.js';
 
 /** Options of `batchByWeight`. */
 export interface BatchByWeightOptions<T> {
@@ -28,8 +29,8 @@ export function batchByWeight<T>({
   limit,
   maxSize = Infinity,
 }: BatchByWeightOptions<T>): OperatorFunction<T, readonly T[]> {
-  if (!(limit > 0)) throw new RangeError(`limit must be > 0, got ${limit}`);
-  if (!(maxSize >= 1)) throw new RangeError(`maxSize must be >= 1, got ${maxSize}`);
+  checkPositive({ limit });
+  checkAtLeast({ maxSize }, 1);
   return (source) =>
     defer(() => {
       let values: T[] = [];

@@ -1,4 +1,5 @@
 import { concat, defer, from, ignoreElements, map, type Observable, type ObservableInput } from 'rxjs';
+import { checkIntegers } from '../support/checks.js';
 import { planCheckpoints } from './internal/checkpointMark.js';
 import { markLast } from './internal/markLast.js';
 import type { Saves } from './Trainable.js';
@@ -51,7 +52,7 @@ export function checkpointEvery({
   name = (count) => `step-${String(count).padStart(6, '0')}`,
   atEnd = false,
 }: CheckpointEveryOptions): MarkOperator<Saves> {
-  if (!Number.isInteger(steps) || steps < 1) throw new RangeError(`steps must be an integer >= 1, got ${steps}`);
+  checkIntegers({ steps }, 1);
   if (keepEvery !== undefined && !(keepEvery >= steps && keepEvery % steps === 0)) {
     throw new RangeError(`keepEvery must be a multiple of steps (${steps}), got ${keepEvery}`);
   }

@@ -6,10 +6,11 @@ import {
   type OperatorFunction,
   type Subscription,
 } from 'rxjs';
+import { checkAtLeast } from '../support/checks.js';
 import { Queue } from '../wire/Queue.js';
 import { Gate, withGate } from './gate.js';
-import { Downstream, type Heard, listen, mayBeFed } from './internal/listen.js';
-import { WatchedQueue } from './internal/WatchedQueue.js';
+import { Downstream, type Heard, listen, mayBeFed } from './gates/listen.js';
+import { WatchedQueue } from './gates/WatchedQueue.js';
 
 /** Options of `concatMapAhead`. */
 export interface ConcatMapAheadOptions {
@@ -58,7 +59,7 @@ export function concatMapAhead<T, O extends ObservableInput<unknown>>(
   project: (value: T, index: number) => O,
   { ahead, delayError = false }: ConcatMapAheadOptions,
 ): OperatorFunction<T, ObservedValueOf<O>> {
-  if (!(ahead >= 0)) throw new RangeError(`ahead must be >= 0, got ${ahead}`);
+  checkAtLeast({ ahead }, 0);
   type R = ObservedValueOf<O>;
   return (source) =>
     new Observable<R>((subscriber) => {

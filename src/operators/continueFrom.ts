@@ -1,4 +1,5 @@
 import { map, type OperatorFunction, skip } from 'rxjs';
+import { checkIntegers } from '../support/checks.js';
 import type { Datum } from '../wire/datum.js';
 import type { MarkedBatch } from './trainingBatch.js';
 
@@ -22,9 +23,7 @@ export function continueFrom({
 }: {
   readonly batches: number;
 }): OperatorFunction<readonly Datum[], MarkedBatch> {
-  if (!Number.isInteger(batches) || batches < 0) {
-    throw new RangeError(`batches must be an integer >= 0, got ${batches}`);
-  }
+  checkIntegers({ batches }, 0);
   return (source) =>
     source.pipe(
       skip(batches),

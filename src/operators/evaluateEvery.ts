@@ -1,9 +1,10 @@
 import { concatMap, map, type ObservableInput } from 'rxjs';
+import { checkIntegers } from '../support/checks.js';
 import type { SamplingClient } from '../client/SamplingClient.js';
 import type { Datum } from '../wire/datum.js';
 import type { LossFnConfig, LossFnType } from '../wire/training.js';
 import { factsOf, lossSumOf, perUnit } from './internal/stepFacts.js';
-import { lacks } from './internal/lacks.js';
+import { lacks } from './steps/lacks.js';
 import { markBatches } from './markBatches.js';
 import type { ForwardPasses, TakesSnapshots } from './Trainable.js';
 import type { Mark, MarkOperator, MarkPoint } from './trainingBatch.js';
@@ -55,7 +56,7 @@ export function evaluateEvery<S = SamplingClient>(
   options: EvaluateEveryOptions<S>,
 ): MarkOperator<ForwardPasses & TakesSnapshots<S>> {
   const { steps, atEnd = false } = options;
-  if (!Number.isInteger(steps) || steps < 1) throw new RangeError(`steps must be an integer >= 1, got ${steps}`);
+  checkIntegers({ steps }, 1);
   const evaluation: Mark<ForwardPasses & TakesSnapshots<S>> =
     'validation' in options ? validate(options) : evaluateSampler(options);
   return markBatches<ForwardPasses & TakesSnapshots<S>>(

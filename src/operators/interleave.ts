@@ -1,8 +1,9 @@
 import { Observable } from 'rxjs';
+import { checkAtLeast } from '../support/checks.js';
 import { Gate, withGate } from './gate.js';
-import { Downstream, type Heard, listen } from './internal/listen.js';
-import { seededRandom } from './internal/random.js';
-import { WatchedQueue } from './internal/WatchedQueue.js';
+import { Downstream, type Heard, listen } from './gates/listen.js';
+import { seededRandom } from '../support/random.js';
+import { WatchedQueue } from './gates/WatchedQueue.js';
 
 /** One of the sources to mix. */
 export interface Dataset<T> {
@@ -53,7 +54,7 @@ export function interleave<T>(
   for (const { weight = 1 } of datasets) {
     if (!(weight > 0 && weight < Infinity)) throw new RangeError(`weight must be finite and > 0, got ${weight}`);
   }
-  if (!(prefetch >= 1)) throw new RangeError(`prefetch must be >= 1, got ${prefetch}`);
+  checkAtLeast({ prefetch }, 1);
   if (seed !== undefined) seededRandom(seed);
   return new Observable((subscriber) => {
     const draw = seed === undefined ? undefined : seededRandom(seed);

@@ -1,6 +1,6 @@
 import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { currentGate } from './gate.js';
-import { listen, Listeners } from './internal/listen.js';
+import { listen, Listeners } from './gates/listen.js';
 
 /**
  * Carries the gate from downstream over a wait: what is subscribed to because of a value finds the gate again.

@@ -8,8 +8,8 @@ import {
 } from 'rxjs';
 import { Queue } from '../wire/Queue.js';
 import { Gate, withGate } from './gate.js';
-import { Downstream, type Heard, listen, mayBeFed } from './internal/listen.js';
-import { WatchedQueue } from './internal/WatchedQueue.js';
+import { Downstream, type Heard, listen, mayBeFed } from './gates/listen.js';
+import { WatchedQueue } from './gates/WatchedQueue.js';
 
 /** Options of `mergeMapWeighted`. */
 export interface MergeMapWeightedOptions<T> {

@@ -1,4 +1,5 @@
 import { defer, map, type OperatorFunction, scan } from 'rxjs';
+import { checkIntegers } from '../support/checks.js';
 
 type Metrics = Readonly<Record<string, number>>;
 
@@ -50,7 +51,7 @@ export function reduceMetrics<T>({ window = 20, metrics = metricsOf }: ReduceMet
   T,
   Reduced<T>
 > {
-  if (!Number.isInteger(window) || window < 1) throw new RangeError(`window must be an integer >= 1, got ${window}`);
+  checkIntegers({ window }, 1);
   return (source) =>
     defer(() =>
       source.pipe(

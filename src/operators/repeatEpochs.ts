@@ -1,5 +1,5 @@
 import { identity, Observable, type OperatorFunction } from 'rxjs';
-import { Downstream, type Heard, listen } from './internal/listen.js';
+import { Downstream, type Heard, listen } from './gates/listen.js';
 
 /** Options of `repeatEpochs`. */
 export interface RepeatEpochsOptions<T, R> {

@@ -1,7 +1,8 @@
 import { asyncScheduler, defer, type MonoTypeOperatorFunction, retry, type SchedulerLike, tap, throwError } from 'rxjs';
+import { checkAtLeast } from '../support/checks.js';
 import { currentGate, underGate } from './gate.js';
-import { longTimer } from './internal/longTimer.js';
-import { systemRandom } from './internal/random.js';
+import { longTimer } from '../support/longTimer.js';
+import { systemRandom } from '../support/random.js';
 
 /** Options of `retryBackoff`. */
 export interface RetryBackoffOptions {
@@ -58,12 +59,11 @@ export function retryBackoff<T>({
   scheduler = asyncScheduler,
   random = systemRandom,
 }: RetryBackoffOptions = {}): MonoTypeOperatorFunction<T> {
-  if (!(initialMs >= 0)) throw new RangeError(`initialMs must be >= 0, got ${initialMs}`);
-  if (!(factor >= 1)) throw new RangeError(`factor must be >= 1, got ${factor}`);
-  if (!(maxMs >= 0)) throw new RangeError(`maxMs must be >= 0, got ${maxMs}`);
+  checkAtLeast({ initialMs }, 0);
+  checkAtLeast({ factor }, 1);
+  checkAtLeast({ maxMs }, 0);
   if (!(jitter >= 0 && jitter <= 1)) throw new RangeError(`jitter must be from 0 to 1, got ${jitter}`);
-  if (!(maxRetries >= 0)) throw new RangeError(`maxRetries must be >= 0, got ${maxRetries}`);
-  if (!(deadlineMs >= 0)) throw new RangeError(`deadlineMs must be >= 0, got ${deadlineMs}`);
+  checkAtLeast({ maxRetries, deadlineMs }, 0);
   return (source) =>
     defer(() => {
       let since = scheduler.now();

@@ -16,7 +16,7 @@ import type { SampleOptions } from '../client/SamplingClient.js';
 import { estimatePromptBytes, ModelInput } from '../wire/modelInput.js';
 import type { SampleResponse } from '../wire/sampling.js';
 import { isTinkerError, type TinkerError, ValidationError } from '../wire/tinkerError.js';
-import { cancelling } from './internal/cancelling.js';
+import { cancelling } from '../support/cancelling.js';
 import { mergeMapWeighted } from './mergeMapWeighted.js';
 import { settle } from './settle.js';
 

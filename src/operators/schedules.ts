@@ -1,3 +1,5 @@
+import { checkIntegers } from '../support/checks.js';
+
 /** A learning rate by step, counted from 0. */
 export type Schedule = (step: number) => number;
 
@@ -38,7 +40,7 @@ export function cosine(peak: number, options: DecayOptions): Schedule {
 
 function schedule(peak: number, { warmUp = 0 }: WarmUpOptions, after: Schedule): Schedule {
   if (!(peak >= 0 && peak < Infinity)) throw new RangeError(`the rate must be finite and >= 0, got ${peak}`);
-  if (!Number.isInteger(warmUp) || warmUp < 0) throw new RangeError(`warmUp must be an integer >= 0, got ${warmUp}`);
+  checkIntegers({ warmUp }, 0);
   return (step) => (step < warmUp ? (peak * (step + 1)) / warmUp : after(step));
 }
 
@@ -49,7 +51,7 @@ function passed(step: number, warmUp: number, steps: number): number {
 
 function checked(options: DecayOptions): DecayOptions {
   const { steps, warmUp = 0, end = 0 } = options;
-  if (!Number.isInteger(steps) || steps < 1) throw new RangeError(`steps must be an integer >= 1, got ${steps}`);
+  checkIntegers({ steps }, 1);
   if (!(warmUp < steps)) throw new RangeError(`warmUp must be less than steps (${steps}), got ${warmUp}`);
   if (!(end >= 0 && end < Infinity)) throw new RangeError(`end must be finite and >= 0, got ${end}`);
   return options;

@@ -1,5 +1,6 @@
 import { concat, defer, EMPTY, mergeMap, type MonoTypeOperatorFunction, of } from 'rxjs';
-import { seededRandom } from './internal/random.js';
+import { checkIntegers } from '../support/checks.js';
+import { seededRandom } from '../support/random.js';
 
 /** Options of `shuffle`. */
 export interface ShuffleOptions {
@@ -21,7 +22,7 @@ export interface ShuffleOptions {
  * Holds `window` values.
  */
 export function shuffle<T>({ window, seed }: ShuffleOptions): MonoTypeOperatorFunction<T> {
-  if (!Number.isInteger(window) || window < 1) throw new RangeError(`window must be an integer >= 1, got ${window}`);
+  checkIntegers({ window }, 1);
   // Fails at the call, not at the first value.
   seededRandom(seed);
   return (source) =>

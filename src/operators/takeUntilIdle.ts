@@ -1,6 +1,7 @@
 import { asyncScheduler, type MonoTypeOperatorFunction, Observable, type SchedulerLike, type Subscription } from 'rxjs';
-import { Downstream, listen } from './internal/listen.js';
-import { longTimer } from './internal/longTimer.js';
+import { checkAtLeast } from '../support/checks.js';
+import { Downstream, listen } from './gates/listen.js';
+import { longTimer } from '../support/longTimer.js';
 
 /** Options of `takeUntilIdle`. */
 export interface TakeUntilIdleOptions {
@@ -24,7 +25,7 @@ export function takeUntilIdle<T>({
   idleMs,
   scheduler = asyncScheduler,
 }: TakeUntilIdleOptions): MonoTypeOperatorFunction<T> {
-  if (!(idleMs >= 0)) throw new RangeError(`idleMs must be >= 0, got ${idleMs}`);
+  checkAtLeast({ idleMs }, 0);
   return (source) =>
     new Observable<T>((subscriber) => {
       let sinceMs = scheduler.now();

@@ -1,9 +1,9 @@
 import { concat, concatMap, defer, EMPTY, type OperatorFunction, throwError } from 'rxjs';
 import { datumFromExample, type DatumOptions, type WeightedExample } from '../chat/datum/datumFromExample.js';
-import { hasThinking } from '../chat/renderers/content.js';
-import type { Message, ToolSpec } from '../chat/renderers/Message.js';
-import { originOf, type RowOrigin } from '../sources/internal/rowOrigin.js';
-import type { FieldEvent, RowEvent } from '../sources/RowOptions.js';
+import { hasThinking } from '../chat/renderers/core/content.js';
+import type { Message, ToolSpec } from '../chat/renderers/core/Message.js';
+import { originOf, type RowOrigin } from '../support/rows/rowOrigin.js';
+import type { FieldEvent, RowEvent } from '../support/rows/RowEvent.js';
 import type { Datum } from '../wire/datum.js';
 import { ValidationError } from '../wire/tinkerError.js';
 import { conversationOf, NotAConversation } from './internal/conversationOf.js';

@@ -1,7 +1,7 @@
 import { concatMap, type OperatorFunction } from 'rxjs';
 import { datumFromExample, type DatumOptions } from '../chat/datum/datumFromExample.js';
-import { originOf } from '../sources/internal/rowOrigin.js';
-import { toPreference } from '../sources/toPreference.js';
+import { originOf } from '../support/rows/rowOrigin.js';
+import { toPreference } from '../chat/data/toPreference.js';
 import type { Datum } from '../wire/datum.js';
 import { ValidationError } from '../wire/tinkerError.js';
 import { declareTools } from './internal/declareTools.js';

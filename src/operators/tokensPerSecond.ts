@@ -1,4 +1,5 @@
 import { asyncScheduler, defer, map, type OperatorFunction, type SchedulerLike } from 'rxjs';
+import { checkIntegers } from '../support/checks.js';
 
 /** Options of `tokensPerSecond`. */
 export interface TokensPerSecondOptions<T> {
@@ -25,7 +26,7 @@ export function tokensPerSecond<T extends object>({
   window = 10,
   scheduler = asyncScheduler,
 }: TokensPerSecondOptions<T> = {}): OperatorFunction<T, T & { readonly tokensPerSecond: number }> {
-  if (!Number.isInteger(window) || window < 1) throw new RangeError(`window must be an integer >= 1, got ${window}`);
+  checkIntegers({ window }, 1);
   return (source) =>
     defer(() => {
       // The time before the first of the window's values is where its clock starts.

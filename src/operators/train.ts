@@ -11,6 +11,7 @@ import {
   type SchedulerLike,
   Subscription,
 } from 'rxjs';
+import { checkAtLeast, checkIntegers } from '../support/checks.js';
 import type { CustomLossFn, LossHandle } from '../client/training/customLoss.js';
 import type { TracedLoss } from '../losses/TracedLoss.js';
 import type { AdamParams, OptimizerParams } from '../wire/optimizer.js';
@@ -107,10 +108,8 @@ export function train<T extends Trainable>(
   options: TrainOptions,
 ): OperatorFunction<TrainingBatch<NoInfer<T>>, Step> {
   const { ahead = 1, accumulate = 1, substeps = 1, pendingMarks = 8 } = options;
-  if (!(ahead >= 0)) throw new RangeError(`ahead must be >= 0, got ${ahead}`);
-  for (const [name, value] of Object.entries({ accumulate, substeps, pendingMarks })) {
-    if (!Number.isInteger(value) || value < 1) throw new RangeError(`${name} must be an integer >= 1, got ${value}`);
-  }
+  checkAtLeast({ ahead }, 0);
+  checkIntegers({ accumulate, substeps, pendingMarks }, 1);
   if (accumulate > 1 && substeps > 1) throw new RangeError('accumulate and substeps cannot both be above 1');
   if (options.adam !== undefined && options.optimizer !== undefined) {
     throw new RangeError('adam and optimizer cannot both be given');

@@ -1,7 +1,7 @@
 import type { OperatorFunction } from 'rxjs';
 import { dpo } from '../losses/ready/preferences.js';
 import type { TracedLoss } from '../losses/TracedLoss.js';
-import { plainMetrics } from './internal/plainMetrics.js';
+import { plainMetrics } from './steps/plainMetrics.js';
 import type { Step } from './step.js';
 import { train, type TrainOptions } from './train.js';
 import type { Trainable } from './Trainable.js';

@@ -13,8 +13,8 @@ import {
   tap,
 } from 'rxjs';
 import { currentGate } from './gate.js';
-import { saveNow, type SaveNowOptions } from './internal/saveNow.js';
-import { whenOpen } from './internal/whenOpen.js';
+import { saveNow, type SaveNowOptions } from './steps/saveNow.js';
+import { whenOpen } from './gates/whenOpen.js';
 import { markBatches } from './markBatches.js';
 import type { Step } from './step.js';
 import { train, type TrainOptions } from './train.js';

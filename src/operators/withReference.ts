@@ -1,10 +1,11 @@
 import { forkJoin, from, map, type Observable, type ObservableInput, of, type OperatorFunction } from 'rxjs';
+import { checkAtLeast } from '../support/checks.js';
 import type { Datum } from '../wire/datum.js';
 import type { ModelInput } from '../wire/modelInput.js';
 import { TensorData } from '../wire/tensor.js';
 import { ValidationError } from '../wire/tinkerError.js';
 import { concatMapAhead } from './concatMapAhead.js';
-import { cancelling } from './internal/cancelling.js';
+import { cancelling } from '../support/cancelling.js';
 import { type MarkedBatch, numberBatches, type TrainingBatch } from './trainingBatch.js';
 
 /** What tells how likely a model finds a text. A `SamplingClient` is one; so is a fake in a test. */
@@ -38,7 +39,7 @@ export function withReference<T = unknown>(
   reference: ComputesLogprobs,
   { ahead = 1 }: WithReferenceOptions = {},
 ): OperatorFunction<TrainingBatch<T>, MarkedBatch<T>> {
-  if (!(ahead >= 0)) throw new RangeError(`ahead must be >= 0, got ${ahead}`);
+  checkAtLeast({ ahead }, 0);
   const ask = concatMapAhead(
     (batch: MarkedBatch<T>) => {
       const { data } = batch;

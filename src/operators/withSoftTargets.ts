@@ -1,11 +1,12 @@
 import { forkJoin, map, type Observable, of, type OperatorFunction } from 'rxjs';
+import { checkAtLeast, checkIntegers } from '../support/checks.js';
 import type { Datum } from '../wire/datum.js';
 import type { ModelInput } from '../wire/modelInput.js';
 import type { TopkLogprobs } from '../wire/sampling.js';
 import { TensorData } from '../wire/tensor.js';
 import { ValidationError } from '../wire/tinkerError.js';
 import { concatMapAhead } from './concatMapAhead.js';
-import { cancelling } from './internal/cancelling.js';
+import { cancelling } from '../support/cancelling.js';
 import type { Sampleable } from './sampleFrom.js';
 import { type MarkedBatch, numberBatches, type TrainingBatch } from './trainingBatch.js';
 
@@ -41,8 +42,8 @@ export function withSoftTargets<T = unknown>(
   teacher: Sampleable,
   { topK, teacherReads = (whole) => whole, ahead = 1 }: WithSoftTargetsOptions,
 ): OperatorFunction<TrainingBatch<T>, MarkedBatch<T>> {
-  if (!Number.isInteger(topK) || topK < 1) throw new RangeError(`topK must be an integer >= 1, got ${topK}`);
-  if (!(ahead >= 0)) throw new RangeError(`ahead must be >= 0, got ${ahead}`);
+  checkIntegers({ topK }, 1);
+  checkAtLeast({ ahead }, 0);
   const ask = (datum: Datum, place: number): Observable<Datum> => {
     const { modelInput, lossFnInputs } = datum;
     const targets = TensorData.from(lossFnInputs['target_tokens'] ?? [], 'int64');

@@ -1,6 +1,6 @@
 import type { OperatorFunction } from 'rxjs';
-import type { Message } from '../chat/renderers/Message.js';
-import type { Renderer } from '../chat/renderers/Renderer.js';
+import type { Message } from '../chat/renderers/core/Message.js';
+import type { Renderer } from '../chat/renderers/core/Renderer.js';
 import type { SamplingClient } from '../client/SamplingClient.js';
 import type { Sampleable } from '../operators/sampleFrom.js';
 import type { ModelInput } from '../wire/modelInput.js';

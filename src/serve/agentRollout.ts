@@ -1,5 +1,6 @@
-import { concatMap, defer, finalize, from, isObservable, map, type ObservableInput, of } from 'rxjs';
-import type { Renderer } from '../chat/renderers/Renderer.js';
+import { concatMap, defer, finalize, from, map, type ObservableInput } from 'rxjs';
+import { toObservable } from '../support/toObservable.js';
+import type { Renderer } from '../chat/renderers/core/Renderer.js';
 import type { SamplingClient } from '../client/SamplingClient.js';
 import type { Rollout, RolloutHook } from '../rl/sampling/rollout.js';
 import { systemUuid } from '../transport/system.js';
@@ -61,19 +62,15 @@ export function agentRollout<T>(
       concatMap((gateway) => {
         const session = gateway.record(policy, renderer);
         const { baseURL, url, apiKey } = session;
-        return defer(() => asInput(run({ baseURL, url, apiKey, model: MODEL, signal, seed }, task))).pipe(
+        return defer(() =>
+          toObservable<AgentResult>(run({ baseURL, url, apiKey, model: MODEL, signal, seed }, task)),
+        ).pipe(
           map((result) => toRollout(result, session)),
           finalize(() => session.close()),
         );
       }),
       finalize(() => listening.release()),
     );
-}
-
-function asInput(result: ObservableInput<AgentResult> | AgentResult): ObservableInput<AgentResult> {
-  const later =
-    isObservable(result) || (typeof result === 'object' && ('then' in result || Symbol.asyncIterator in result));
-  return later ? (result as ObservableInput<AgentResult>) : of(result as AgentResult);
 }
 
 function toRollout(result: AgentResult, { turns, branches }: RecordedSession): Rollout {

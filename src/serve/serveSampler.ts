@@ -1,4 +1,4 @@
-import type { Renderer } from '../chat/renderers/Renderer.js';
+import type { Renderer } from '../chat/renderers/core/Renderer.js';
 import type { SamplingClient } from '../client/SamplingClient.js';
 import { systemUuid } from '../transport/system.js';
 import type { ChatModel } from './completion/ChatRequest.js';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Renderer } from '../chat/renderers/Renderer.js';
+import type { Renderer } from '../chat/renderers/core/Renderer.js';
 import type { Policy } from '../rl/sampling/rollout.js';
 import { ValidationError } from '../wire/tinkerError.js';
 import type { Gateway } from './http/Endpoint.js';

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { asyncScheduler, defer, type MonoTypeOperatorFunction, type SchedulerLike, tap } from 'rxjs';
 import type { Checkpoint } from '../operators/trainingBatch.js';
 import type { Step } from '../operators/step.js';
-import { JsonlFile } from './internal/jsonlFile.js';
-import { jsonLine } from './internal/jsonLine.js';
-import { writeAtomically } from './internal/writeAtomically.js';
+import { JsonlFile } from '../support/files/jsonlFile.js';
+import { jsonLine } from '../support/files/jsonLine.js';
+import { writeAtomically } from '../support/files/writeAtomically.js';
 
 /** Options of `metricsLog`. */
 export interface MetricsLogOptions {

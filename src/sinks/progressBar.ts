@@ -8,10 +8,11 @@ import {
   type SchedulerLike,
   tap,
 } from 'rxjs';
+import { checkPositive } from '../support/checks.js';
 import type { TinkerEvent } from '../client/events.js';
 import type { SourceEvent } from '../sources/RowOptions.js';
-import { barLine, plainLine, type ProgressState, short } from './internal/progressLine.js';
-import { waitingFor } from './internal/waitingFor.js';
+import { barLine, plainLine, type ProgressState, short } from '../support/terminal/progressLine.js';
+import { waitingFor } from './waiting/waitingFor.js';
 
 /** Where a bar is drawn: `process.stderr`, or anything like it. */
 export interface ProgressStream {
@@ -77,7 +78,7 @@ export function progressBar<T>({
   scheduler = asyncScheduler,
 }: ProgressBarOptions<T> = {}): MonoTypeOperatorFunction<T> {
   if (total !== undefined && !(total >= 0)) throw new RangeError(`total must be >= 0, got ${total}`);
-  if (!(lineEveryMs > 0)) throw new RangeError(`lineEveryMs must be > 0, got ${lineEveryMs}`);
+  checkPositive({ lineEveryMs });
   const terminal = stream.isTTY === true;
   return (source) =>
     defer(() => {

@@ -1,7 +1,7 @@
 import { finalize, type Observable, Subject, takeUntil } from 'rxjs';
 import { Queue } from '../wire/Queue.js';
 import { Gate, withGate } from '../operators/gate.js';
-import { WatchedQueue } from '../operators/internal/WatchedQueue.js';
+import { WatchedQueue } from '../operators/gates/WatchedQueue.js';
 
 /** Options of `toAsyncIterable`. */
 export interface ToAsyncIterableOptions {
@@ -69,7 +69,7 @@ function iterate<T>(source: Observable<T>, signal: AbortSignal | undefined): Asy
     if (signal?.aborted === true) return abort();
     signal?.addEventListener('abort', abort, { once: true });
     withGate(gate, () =>
-      // The gate is opened behind the source, which must not go on into nothing; who shares it must.
+      // Unsubscribe first, then open the gate for other subscribers.
       source
         .pipe(
           takeUntil(stop),

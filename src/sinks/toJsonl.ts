@@ -1,5 +1,5 @@
 import { defer, type MonoTypeOperatorFunction, tap } from 'rxjs';
-import { JsonlFile } from './internal/jsonlFile.js';
+import { JsonlFile } from '../support/files/jsonlFile.js';
 
 /** Options of `toJsonl`. */
 export interface ToJsonlOptions<T> {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asyncScheduler, interval, type Observable, type SchedulerLike, Subscription } from 'rxjs';
-import { jsonLine } from './internal/jsonLine.js';
+import { checkAtLeast, checkPositive } from '../support/checks.js';
+import { jsonLine } from '../support/files/jsonLine.js';
 
 /** Options of `toServerSentEvents`. */
 export interface ToServerSentEventsOptions<T> {
@@ -42,7 +43,7 @@ interface Sent {
  * ```
  * Subscribes to the source at once, and once for all clients. Each event has an id; a client that reconnects with the
  * id of the last one it saw gets what came since, as far as it is still held. When the source completes, clients get
- * what they lack and the connection ends; who asks again is told (204) that there will be no more. An error of the
+ * what they lack and the connection ends; further requests are answered with 204: there will be no more. An error of the
  * source is sent as an event of type 'error' with its message, and then the same. A value for which `type` or `encode`
  * throws, or that is not JSON (it holds itself), is sent as an event of type 'unsendable' with the message; the others
  * follow. A client that reads too slowly is disconnected; others do not wait for it. Holds the last `replay` events.
@@ -60,8 +61,8 @@ export function toServerSentEvents<T>(
     scheduler = asyncScheduler,
   }: ToServerSentEventsOptions<T> = {},
 ): ServerSentEventsSink {
-  if (!(replay >= 0)) throw new RangeError(`replay must be >= 0, got ${replay}`);
-  if (!(keepAliveMs > 0)) throw new RangeError(`keepAliveMs must be > 0, got ${keepAliveMs}`);
+  checkAtLeast({ replay }, 0);
+  checkPositive({ keepAliveMs });
   // Ids of another run of the server must not pass for ours.
   const run = scheduler.now().toString(36);
   const held: Sent[] = [];
@@ -74,7 +75,7 @@ export function toServerSentEvents<T>(
     client.write(text);
     if (client.writableLength > maxWaitingBytes) client.destroy();
   };
-  /** The fields of an event that tell of a value; where they cannot be made, those of one that says so. */
+  /** The fields of the event for a value; if the value cannot be encoded, those of an error event. */
   const fieldsOf = (value: T): string => {
     try {
       return fields(type(value), encode(value));
@@ -115,7 +116,7 @@ export function toServerSentEvents<T>(
     }
     clients.add(response);
     response.on('close', () => clients.delete(response));
-    // A client that goes away while it is written to is no failure of ours.
+    // A client may go away while it is written to; that is not an error.
     response.on('error', () => clients.delete(response));
   };
 

@@ -1,3 +1,7 @@
+import type { FieldEvent, RowEvent } from '../support/rows/RowEvent.js';
+
+export type { FieldEvent, RowEvent };
+
 /** What a file source tells while it reads, for progress bars and logs. */
 export type SourceEvent =
   | {
@@ -7,7 +11,7 @@ export type SourceEvent =
       readonly file: string;
       /** Bytes read so far, as they lie on disk: compressed ones for a compressed file. */
       readonly bytes: number;
-      /** Absent where it is not known, as for standard input. */
+      /** Absent if it is not known, as for standard input. */
       readonly totalBytes?: number;
       /** Rows handed on so far. */
       readonly rows: number;
@@ -20,30 +24,6 @@ export type SourceEvent =
     }
   | RowEvent
   | FieldEvent;
-
-/** A field that nothing reads, or that the renderer leaves out; told once, at the end. */
-export interface FieldEvent {
-  /** A field of the rows is not used for anything. */
-  readonly type: 'field-unused';
-  /** Its file; 'conversation' where it came from none. */
-  readonly file: string;
-  /** Its name: `score`, or `messages[].annotations` for one inside messages. */
-  readonly field: string;
-  /** How many rows have it. */
-  readonly rows: number;
-}
-
-/** What became of one row that is not trained on. */
-export interface RowEvent {
-  /** Skipped because it is bad, or left out because no token of it carries loss. */
-  readonly type: 'row-skipped' | 'row-untrained';
-  /** Its file; 'conversation' where it came from none. */
-  readonly file: string;
-  /** The line in the file, or the number of the row, from 1. */
-  readonly line: number;
-  /** What is wrong with the row. */
-  readonly reason: string;
-}
 
 /** Options that every source of rows takes. */
 export interface RowOptions<T> {

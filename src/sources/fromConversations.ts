@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
-import { rowsOfFile } from './internal/rowsOfFile.js';
+import { rowsOfFile } from './reading/rowsOfFile.js';
 import type { RowOptions } from './RowOptions.js';
-import { type Conversation, toConversation } from './toConversation.js';
+import { type Conversation, toConversation } from '../chat/data/toConversation.js';
 
 /**
  * The conversations of a chat dataset, in order, as fast as demand allows.

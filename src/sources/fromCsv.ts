@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 import { fromRowBatches } from './fromRowBatches.js';
 import { type CsvRecord, CsvSplitter } from './internal/csvSplitter.js';
-import { filePath, readBytes, withoutCompression } from './internal/readBytes.js';
+import { filePath, readBytes, withoutCompression } from './reading/readBytes.js';
 import { RowTally } from './internal/rowTally.js';
 import type { RowOptions } from './RowOptions.js';
 import { SourceError } from './SourceError.js';

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Observable } from 'rxjs';
 import { fromRowBatches } from './fromRowBatches.js';
 import { type JsonElement, JsonElementSplitter } from './internal/jsonElements.js';
-import { filePath, readBytes } from './internal/readBytes.js';
+import { filePath, readBytes } from './reading/readBytes.js';
 import { RowTally } from './internal/rowTally.js';
 import type { RowOptions } from './RowOptions.js';
 

@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 import { fromRowBatches } from './fromRowBatches.js';
 import { jsonLines } from './internal/jsonLines.js';
-import { filePath, readBytes } from './internal/readBytes.js';
+import { filePath, readBytes } from './reading/readBytes.js';
 import { RowTally } from './internal/rowTally.js';
 import type { RowOptions } from './RowOptions.js';
 

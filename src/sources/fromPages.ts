@@ -1,6 +1,7 @@
 import { concatMap, defer, EMPTY, expand, from, map, type Observable, type ObservableInput } from 'rxjs';
-import { findGate } from '../operators/internal/findGate.js';
-import { whenOpen } from '../operators/internal/whenOpen.js';
+import { checkIntegers } from '../support/checks.js';
+import { findGate } from '../operators/gates/findGate.js';
+import { whenOpen } from '../operators/gates/whenOpen.js';
 import { keepGate } from '../operators/keepGate.js';
 
 /** What to ask a paged list for: the offset and limit, or the cursor that the last page gave. */
@@ -42,7 +43,7 @@ export function fromPages<P, T, C = string>(
   request: (page: PageRequest<C>) => ObservableInput<P>,
   { items, limit = 100, total, nextCursor }: PagesOptions<P, T, C>,
 ): Observable<T> {
-  if (!Number.isInteger(limit) || limit < 1) throw new RangeError(`limit must be an integer >= 1, got ${limit}`);
+  checkIntegers({ limit }, 1);
   interface Fetched {
     readonly found: readonly T[];
     readonly next: PageRequest<C> | undefined;

@@ -3,7 +3,7 @@ import * as zlib from 'node:zlib';
 import { type AsyncBuffer, type Compressors, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import type { Observable } from 'rxjs';
 import { fromRowBatches } from './fromRowBatches.js';
-import { filePath } from './internal/readBytes.js';
+import { filePath } from './reading/readBytes.js';
 import { RowTally } from './internal/rowTally.js';
 import type { RowOptions } from './RowOptions.js';
 import { SourceError } from './SourceError.js';
@@ -118,7 +118,7 @@ function plain(value: unknown): unknown {
 
 type Unpack = (input: Uint8Array, options: zlib.ZlibOptions) => Buffer;
 const zstd = (zlib as { zstdDecompressSync?: Unpack }).zstdDecompressSync;
-/** A page says how long it is unpacked; one that goes on beyond that is stopped before it fills the memory. */
+/** A page states its unpacked size; unpacking stops there, before a larger one fills the memory. */
 const atMost = (length: number): zlib.ZlibOptions => ({ maxOutputLength: Math.max(1, length) });
 
 const compressors: Compressors = {
@@ -131,7 +131,7 @@ const compressors: Compressors = {
 };
 
 function fail(path: string, cause: unknown): never {
-  // The reader trusts its input: what it trips over in a damaged file says nothing to whoever has the file.
+  // The reader trusts its input, so its errors about a damaged file do not help the user.
   if (cause instanceof TypeError || cause instanceof RangeError)
     throw new SourceError(path, 'is damaged, or not a Parquet file', { cause });
   throw new SourceError(path, cause instanceof Error ? cause.message : String(cause), { cause });

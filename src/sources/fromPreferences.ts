@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
-import { rowsOfFile } from './internal/rowsOfFile.js';
+import { rowsOfFile } from './reading/rowsOfFile.js';
 import type { RowOptions } from './RowOptions.js';
-import { type Preference, toPreference } from './toPreference.js';
+import { type Preference, toPreference } from '../chat/data/toPreference.js';
 
 /**
  * The preferences of a dataset, in order, as fast as demand allows.

@@ -9,6 +9,7 @@ import {
   throwError,
   timer,
 } from 'rxjs';
+import { checkAtLeast, checkPositive } from '../support/checks.js';
 import { currentGate, underGate } from '../operators/gate.js';
 import { TinkerError } from '../wire/tinkerError.js';
 import { fromRowBatches } from './fromRowBatches.js';
@@ -77,8 +78,8 @@ export function fromServerSentEvents(
     scheduler = asyncScheduler,
   }: ServerSentEventsOptions = {},
 ): Observable<ServerSentEvent> {
-  if (!(retryMs >= 0)) throw new RangeError(`retryMs must be >= 0, got ${retryMs}`);
-  if (!(maxEventLength > 0)) throw new RangeError(`maxEventLength must be > 0, got ${maxEventLength}`);
+  checkAtLeast({ retryMs }, 0);
+  checkPositive({ maxEventLength });
   checkRequest(url, headers);
   return defer(() => {
     let last = lastEventId;
@@ -133,7 +134,7 @@ export function fromServerSentEvents(
   });
 }
 
-/** What can never be sent is refused once, and not tried again for ever. Neither passwords nor headers are told. */
+/** What can never be sent is refused once, and not tried again forever. Neither passwords nor headers are told. */
 function checkRequest(url: string | URL, headers: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(headers)) {
     if (!canBeMade(() => new Headers([[name, value]]))) throw new RangeError(`the header '${name}' cannot be sent`);

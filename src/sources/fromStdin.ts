@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Observable } from 'rxjs';
 import { fromRowBatches } from './fromRowBatches.js';
 import { jsonLines } from './internal/jsonLines.js';
-import { readStream } from './internal/readStream.js';
+import { readStream } from './reading/readStream.js';
 import { RowTally } from './internal/rowTally.js';
 import type { RowOptions } from './RowOptions.js';
 import { SourceError } from './SourceError.js';

@@ -31,5 +31,5 @@ export {
   type ConversationMessage,
   type ConversationToolCall,
   toConversation,
-} from './toConversation.js';
-export { type Preference, toPreference } from './toPreference.js';
+} from '../chat/data/toConversation.js';
+export { type Preference, toPreference } from '../chat/data/toPreference.js';

@@ -1,6 +1,6 @@
 import { defer, EMPTY, expand, map, Observable } from 'rxjs';
 import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
-import { cancelling } from '../operators/internal/cancelling.js';
+import { cancelling } from '../support/cancelling.js';
 import type { Sampleable } from '../operators/sampleFrom.js';
 import type { ModelInput } from '../wire/modelInput.js';
 import type { SampledSequence, SamplingParams, StopReason, TopkLogprobs } from '../wire/sampling.js';

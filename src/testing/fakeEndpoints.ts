@@ -39,7 +39,7 @@ export interface FakeSampleRequest {
   readonly prompt: ModelInput;
   /** How many sequences. */
   readonly numSamples: number;
-  /** How to sample; `maxTokens` is absent where it was not given. */
+  /** How to sample; `maxTokens` is absent if it was not given. */
   readonly samplingParams: SampleRequest['samplingParams'];
   /** Whether the logprobs of the prompt are wanted. */
   readonly promptLogprobs: boolean;
@@ -106,7 +106,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   telemetry: () => json({ status: 'accepted' }),
 };
 
-/** Anything else: sessions end well, samplers have a base model, and the rest is not there. */
+/** Anything else: sessions end well, samplers have a base model, and everything else does not exist. */
 export function otherEndpoint({ path }: FakeRequest): Answer {
   if (/^sessions\/[^/]+\/finish$/.test(path)) return json({});
   const sampler = /^samplers\/(.+)$/.exec(path)?.[1];

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type RunHelpers, TestScheduler } from 'rxjs/testing';
+import { checkPositive } from '../support/checks.js';
 import { HOUR_MS } from './internal/endSomeTime.js';
 import { inspectShort } from './internal/inspectShort.js';
 
@@ -26,7 +27,7 @@ export function runMarbles(
   body: (helpers: RunHelpers & { readonly scheduler: TestScheduler }) => void,
   { assertDeepEqual = defaultAssert, limitMs = HOUR_MS }: RunMarblesOptions = {},
 ): void {
-  if (!(limitMs > 0)) throw new RangeError(`limitMs must be > 0, got ${limitMs}`);
+  checkPositive({ limitMs });
   let compared = 0;
   const scheduler = new TestScheduler((actual, expected) => {
     compared++;

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LocalTinker } from 'tinker-rx/local';
-import { textWidth } from '../../src/sinks/internal/textWidth.js';
+import { textWidth } from '../../src/support/terminal/textWidth.js';
 import { bundleMain } from '../unit/cli/bundledMain.js';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));

@@ -16,6 +16,7 @@ const WITHOUT: Readonly<Record<string, string>> = {
   evaluateInto: 'evaluate, with its records in a file',
   likelihoodInto: 'likelihood, with its records in a file',
   summarize: 'RxJS’s reduce: it emits once, at the end',
+  plainMetrics: 'RxJS’s map',
 };
 
 const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8');

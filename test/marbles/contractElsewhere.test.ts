@@ -2,9 +2,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { map, NEVER, of } from 'rxjs';
+import { map, NEVER } from 'rxjs';
 import { afterAll, beforeAll, describe } from 'vitest';
-import { encodeWith } from '../../src/chat/index.js';
 import { foldDashboard } from '../../src/dashboard/client.js';
 import { evaluate, withCost } from '../../src/evals/index.js';
 import type { Step } from '../../src/operators/step.js';
@@ -69,14 +68,6 @@ describe('foldDashboard', () => {
         map(({ version }) => version),
       ),
     readsForThree: 3,
-  });
-});
-
-describe('encodeWith', () => {
-  keepsContract({
-    operator: () => encodeWith({ encode: (text) => of(Int32Array.of(text.length)) }),
-    readsForThree: 3,
-    throwing: () => encodeWith({ encode: throwing }),
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { joinExtensions } from '../../src/chat/renderers/assemble.js';
+import { joinExtensions } from '../../src/chat/renderers/core/assemble.js';
 import { getRenderer, type SupervisedExample } from '../../src/chat/renderers/index.js';
 import { ModelInput } from '../../src/wire/modelInput.js';
 import { conversation, recordedFamilies, type RecordedExample } from './renderersRecorded.js';

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Message, Renderer, ToolSpec } from '../../src/chat/renderers/index.js';
-import { messagesFrom } from '../../src/chat/renderers/openai.js';
+import { messagesFrom } from '../../src/chat/renderers/core/openai.js';
 import { RecordedTokenizer, type RecordedVocabulary } from './renderersTokenizer.js';
 
 /** What one oracle, or several that agree, gave. */

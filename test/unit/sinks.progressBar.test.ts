@@ -1,7 +1,7 @@
 import { concat, map, NEVER, of, Subject, tap, throwError, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { TinkerEvent } from '../../src/client/events.js';
-import { barLine, clock, plainLine, type ProgressState } from '../../src/sinks/internal/progressLine.js';
+import { barLine, clock, plainLine, type ProgressState } from '../../src/support/terminal/progressLine.js';
 import { progressBar, type ProgressStream } from '../../src/sinks/index.js';
 import type { SourceEvent } from '../../src/sources/index.js';
 import { keepsContract } from '../marbles/contract.js';

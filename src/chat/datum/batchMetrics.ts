@@ -14,13 +14,13 @@ interface Rows {
 }
 
 /**
- * Mean negative log-likelihood of a batch, in nats per token: −Σ logprob · weight / Σ weight over all its datums; NaN where nothing has weight.
+ * Mean negative log-likelihood of a batch, in nats per token: −Σ logprob · weight / Σ weight over all its datums; NaN if nothing has weight.
  *
  * ```ts
  * const result = await trainer.forward(batch, 'cross_entropy');
  * meanNll(batch, result.lossFnOutputs);
  * ```
- * @throws ValidationError where data and outputs do not belong together
+ * @throws ValidationError if data and outputs do not belong together
  */
 export function meanNll(data: readonly Datum[], outputs: readonly LossOutputs[]): number {
   let logprob = 0;
@@ -37,12 +37,12 @@ export function meanNll(data: readonly Datum[], outputs: readonly LossOutputs[])
 }
 
 /**
- * Bits a byte of a batch, which models with different tokenizers can be compared by; NaN where no byte is trained on.
+ * Bits per byte of a batch, which compares models with different tokenizers; NaN if no byte is trained on.
  *
  * Counted are tokens with a weight above 0 that are not special, with their whole logprob: weights only choose. The bytes are those of the
  * text of each run of counted tokens.
  *
- * @throws ValidationError where data and outputs do not belong together
+ * @throws ValidationError if data and outputs do not belong together
  */
 export function bitsPerByte(data: readonly Datum[], outputs: readonly LossOutputs[], tokenizer: Tokenizer): number {
   const isSpecial = specialTest(tokenizer);

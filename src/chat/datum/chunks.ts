@@ -71,7 +71,7 @@ export function joinText(chunks: readonly ModelInputChunk[]): ModelInputChunk[] 
   return joined;
 }
 
-/** What `whole` has after `start`, or undefined where it does not begin with it. Where chunks are cut does not matter. */
+/** What `whole` has after `start`, or undefined if it does not begin with it. Where chunks are cut does not matter. */
 export function remainderAfter(
   start: readonly ModelInputChunk[],
   whole: readonly ModelInputChunk[],

@@ -1,3 +1,4 @@
+import { checkAtLeast } from '../../support/checks.js';
 import type { Datum } from '../../wire/datum.js';
 import { ModelInput } from '../../wire/modelInput.js';
 import { TensorData } from '../../wire/tensor.js';
@@ -24,11 +25,11 @@ export interface DatumOptions {
 /**
  * A training datum of a weighted sequence: cut to `maxLength`, shifted by one, its weights reduced.
  *
- * @throws ValidationError where weights and positions differ in number, or fewer than two positions are left
+ * @throws ValidationError if weights and positions differ in number, or fewer than two positions are left
  */
 export function datumFromExample({ modelInput, weights }: WeightedExample, options: DatumOptions = {}): Datum {
   const { maxLength = Infinity, reduction = 'mean' } = options;
-  if (!(maxLength >= 2)) throw new RangeError(`maxLength must be >= 2, got ${maxLength}`);
+  checkAtLeast({ maxLength }, 2);
   if (weights.length !== modelInput.length) {
     throw new ValidationError(`${modelInput.length} positions need as many weights, got ${weights.length}`);
   }

@@ -1,3 +1,4 @@
+import { checkAtLeast } from '../../support/checks.js';
 import { chunkLength, type ModelInputChunk } from '../../wire/chunk.js';
 import type { Datum, ProvenanceSpan } from '../../wire/datum.js';
 import { ModelInput } from '../../wire/modelInput.js';
@@ -48,11 +49,11 @@ const emptyDraft = (): Draft => ({ chunks: [], logprobs: [], advantages: [], mas
  *
  * A turn whose prompt extends the sequence so far (its prompts, its samples) continues in the same datum; any other starts a new one.
  *
- * @throws ValidationError for a sequence without logprobs, or with as many advantages as it has not tokens
+ * @throws ValidationError for a sequence without logprobs, or if the number of advantages differs from the number of tokens
  */
 export function datumsFromTurns(turns: readonly SampledTurn[], options: TurnDatumOptions = {}): Datum[] {
   const { advantage: shared = 0, maxLength = Infinity } = options;
-  if (!(maxLength >= 2)) throw new RangeError(`maxLength must be >= 2, got ${maxLength}`);
+  checkAtLeast({ maxLength }, 2);
   const hasProvenance = (options.provenance ?? true) && turns.every(({ sequence }) => Boolean(sequence.sequenceId));
   const drafts: Draft[] = [];
   for (const { prompt, sequence, advantage = shared, masked = false } of turns) {

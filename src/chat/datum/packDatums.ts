@@ -1,3 +1,4 @@
+import { checkAtLeast } from '../../support/checks.js';
 import type { Datum } from '../../wire/datum.js';
 import { ModelInput } from '../../wire/modelInput.js';
 import { namedTensor, TensorData } from '../../wire/tensor.js';
@@ -20,7 +21,7 @@ export interface PackOptions {
  * datums that do not have the same tensors
  */
 export function packDatums(data: readonly Datum[], { maxLength }: PackOptions): Datum[] {
-  if (!(maxLength >= 1)) throw new RangeError(`maxLength must be >= 1, got ${maxLength}`);
+  checkAtLeast({ maxLength }, 1);
   const bins: { length: number; readonly data: Datum[] }[] = [];
   for (const datum of data) {
     if ('logprobs' in datum.lossFnInputs) {

@@ -1,4 +1,4 @@
-import { MODEL_FACTS } from './modelFacts.js';
+import { findModel } from './modelTable.js';
 
 const BASE = 5e-5;
 /** LoRA takes about ten times the rate of full fine-tuning, whatever the model. See "LoRA Without Regret". */
@@ -23,14 +23,14 @@ export interface GetLrOptions {
  * @throws RangeError for another family, for which no exponent was fitted, or where the hidden size is not known
  */
 export function getLr(model: string, { isLora = true, hiddenSize }: GetLrOptions = {}): number {
-  const name = model.split(':', 1)[0] ?? model;
-  const exponent = EXPONENTS.find(([family]) => name.toLowerCase().includes(family))?.[1];
+  const name = model.split(':', 1)[0]!.toLowerCase();
+  const exponent = EXPONENTS.find(([family]) => name.includes(family))?.[1];
   if (exponent === undefined) {
     throw new RangeError(
       `no learning rate has been fitted for ${model}: choose one, for instance from a short sweep around 1e-4`,
     );
   }
-  const hidden = hiddenSize ?? (Object.hasOwn(MODEL_FACTS, name) ? MODEL_FACTS[name]?.hiddenSize : undefined);
+  const hidden = hiddenSize ?? findModel(model)?.facts?.hiddenSize;
   if (hidden === undefined) throw new RangeError(`the hidden size of ${model} is not known: pass hiddenSize`);
   if (!(hidden > 0)) throw new RangeError(`hiddenSize must be > 0, got ${hidden}`);
   return BASE * (isLora ? LORA_FACTOR : 1) * (REFERENCE_HIDDEN_SIZE / hidden) ** exponent;

@@ -1,3 +1,4 @@
+import { checkIntegers } from '../../support/checks.js';
 import { modelFacts } from './modelFacts.js';
 
 /** The same switches as when a LoRA training client is created. */
@@ -19,7 +20,7 @@ export interface LoraParameterCountOptions {
  */
 export function loraParameterCount(model: string, options: LoraParameterCountOptions = {}): number {
   const { rank = 32, trainMlp = true, trainAttn = true, trainUnembed = true } = options;
-  if (!Number.isInteger(rank) || rank < 1) throw new RangeError(`rank must be an integer >= 1, got ${rank}`);
+  checkIntegers({ rank }, 1);
   if (!trainMlp && !trainAttn && !trainUnembed)
     throw new RangeError('trainMlp, trainAttn or trainUnembed must be true');
   const { mlp, attention, unembedding } = modelFacts(model).loraParameters;

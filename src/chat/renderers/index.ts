@@ -1,14 +1,14 @@
-export { BytesRenderer } from './bytes.js';
-export { ChatTemplateRenderer, type ChatTemplateOptions } from './chatTemplate.js';
-export { hasThinking, textOf, thinkingOf, withoutThinking } from './content.js';
-export { continuePrompt, type ContinuedPrompt, type Exchange } from './continuePrompt.js';
-export { DeepSeekV3Renderer, type DeepSeekV3Options } from './deepseekV3.js';
-export { DeepSeekV41Renderer, type DeepSeekV41Options } from './deepseekV4_1.js';
-export { GlmRenderer, type GlmOptions } from './glm.js';
-export { GptOssRenderer, type GptOssOptions } from './gptOss.js';
-export { imageSize, inklingImageTokens, kimiImageTokens, qwenImageTokens, type ImageTokenRule } from './images.js';
-export { KimiRenderer, type KimiOptions } from './kimi.js';
-export { Llama3Renderer } from './llama3.js';
+export { BytesRenderer } from './families/bytes.js';
+export { ChatTemplateRenderer, type ChatTemplateOptions } from './families/chatTemplate.js';
+export { hasThinking, textOf, thinkingOf, withoutThinking } from './core/content.js';
+export { continuePrompt, type ContinuedPrompt, type Exchange } from './core/continuePrompt.js';
+export { DeepSeekV3Renderer, type DeepSeekV3Options } from './families/deepseekV3.js';
+export { DeepSeekV41Renderer, type DeepSeekV41Options } from './families/deepseekV4_1.js';
+export { GlmRenderer, type GlmOptions } from './families/glm.js';
+export { GptOssRenderer, type GptOssOptions } from './families/gptOss.js';
+export { imageSize, inklingImageTokens, kimiImageTokens, qwenImageTokens, type ImageTokenRule } from './core/images.js';
+export { KimiRenderer, type KimiOptions } from './families/kimi.js';
+export { Llama3Renderer } from './families/llama3.js';
 export type {
   AudioPart,
   Content,
@@ -21,14 +21,13 @@ export type {
   ToolCall,
   ToolSpec,
   UnparsedToolCall,
-} from './Message.js';
-export { MODEL_RENDERERS, rendererFor, renderersFor } from './models.js';
-export { Nemotron3Renderer, type Nemotron3Options } from './nemotron3.js';
-export { messagesFrom, toOpenAIMessage } from './openai.js';
-export { pythonJson, type PythonJsonOptions } from './pythonJson.js';
-export { Qwen3Renderer, type Qwen3Options, type Qwen3Thinking } from './qwen3.js';
-export { Qwen35Renderer } from './qwen3_5.js';
-export { Qwen38Renderer, type Qwen38Effort } from './qwen3_8.js';
+} from './core/Message.js';
+export { Nemotron3Renderer, type Nemotron3Options } from './families/nemotron3.js';
+export { messagesFrom, toOpenAIMessage } from './core/openai.js';
+export { pythonJson, type PythonJsonOptions } from './tools/pythonJson.js';
+export { Qwen3Renderer, type Qwen3Options, type Qwen3Thinking } from './families/qwen3.js';
+export { Qwen35Renderer } from './families/qwen3_5.js';
+export { Qwen38Renderer, type Qwen38Effort } from './families/qwen3_8.js';
 export {
   getRenderer,
   registeredRenderers,
@@ -49,8 +48,8 @@ export type {
   SupervisedOptions,
   Termination,
   TrainOn,
-} from './Renderer.js';
-export { RendererError } from './RendererError.js';
-export { RoleColonRenderer } from './roleColon.js';
-export { TmlV0Renderer, type TmlV0Options } from './tmlV0.js';
-export { withTools } from './withTools.js';
+} from './core/Renderer.js';
+export { RendererError } from './core/RendererError.js';
+export { RoleColonRenderer } from './families/roleColon.js';
+export { TmlV0Renderer, type TmlV0Options } from './families/tmlV0.js';
+export { withTools } from './tools/withTools.js';

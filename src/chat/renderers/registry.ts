@@ -1,19 +1,19 @@
 import type { Tokenizer } from '../tokenizer/Tokenizer.js';
-import { BytesRenderer } from './bytes.js';
-import { ChatTemplateRenderer, type ChatTemplateOptions } from './chatTemplate.js';
-import { DeepSeekV3Renderer } from './deepseekV3.js';
-import { DeepSeekV41Renderer } from './deepseekV4_1.js';
-import { GlmRenderer } from './glm.js';
-import { GptOssRenderer } from './gptOss.js';
-import { KimiRenderer } from './kimi.js';
-import { Llama3Renderer } from './llama3.js';
-import { Nemotron3Renderer } from './nemotron3.js';
-import { Qwen3Renderer } from './qwen3.js';
-import { Qwen35Renderer } from './qwen3_5.js';
-import { Qwen38Renderer } from './qwen3_8.js';
-import type { Renderer } from './Renderer.js';
-import { RoleColonRenderer } from './roleColon.js';
-import { TmlV0Renderer } from './tmlV0.js';
+import { BytesRenderer } from './families/bytes.js';
+import { ChatTemplateRenderer, type ChatTemplateOptions } from './families/chatTemplate.js';
+import { DeepSeekV3Renderer } from './families/deepseekV3.js';
+import { DeepSeekV41Renderer } from './families/deepseekV4_1.js';
+import { GlmRenderer } from './families/glm.js';
+import { GptOssRenderer } from './families/gptOss.js';
+import { KimiRenderer } from './families/kimi.js';
+import { Llama3Renderer } from './families/llama3.js';
+import { Nemotron3Renderer } from './families/nemotron3.js';
+import { Qwen3Renderer } from './families/qwen3.js';
+import { Qwen35Renderer } from './families/qwen3_5.js';
+import { Qwen38Renderer } from './families/qwen3_8.js';
+import type { Renderer } from './core/Renderer.js';
+import { RoleColonRenderer } from './families/roleColon.js';
+import { TmlV0Renderer } from './families/tmlV0.js';
 
 /** Options that some families take; the others ignore them. */
 export interface RendererOptions extends ChatTemplateOptions {

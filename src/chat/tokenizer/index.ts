@@ -1,5 +1,4 @@
 export { ByteTokenizer } from './ByteTokenizer.js';
-export { encodeWith, type EncodeWithOptions, type TextEncoding } from './pool/encodeWith.js';
 export type { HubEvent } from './hub/HubEvent.js';
 export { hubEvents$ } from './hub/hubEvents.js';
 export { downloadHubFile, hubFile } from './hub/hubFile.js';

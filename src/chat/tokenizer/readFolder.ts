@@ -23,7 +23,7 @@ export type TokenizerPaths = { readonly [Key in keyof typeof TOKENIZER_FILES]?: 
  * tokenizer.json with the files beside it.
  *
  * @param id how the tokenizer calls itself, the path by default
- * @throws TokenizerError where the folder holds no tokenizer, or a broken one
+ * @throws TokenizerError if the folder holds no tokenizer, or a broken one
  */
 export async function tokenizerFromFolder(path: string, id: string = path): Promise<Tokenizer> {
   const isFolder = await stat(path).then(

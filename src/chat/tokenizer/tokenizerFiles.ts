@@ -89,7 +89,7 @@ export function checkTokenizerJson(value: unknown, id: string): asserts value is
   }
 }
 
-/** @throws TokenizerError for added tokens that are none. */
+/** @throws TokenizerError for invalid added tokens. */
 export function checkAddedTokens({ tokenizer, config }: TokenizerFiles, id: string): void {
   const isToken = (token: unknown): boolean => isRecord(token) && typeof token['content'] === 'string';
   const { added_tokens: own } = tokenizer as { readonly added_tokens?: unknown };
@@ -119,7 +119,7 @@ export function addedTokens({ tokenizer, config }: TokenizerFiles): AddedToken[]
 export const tokenName = (name: TokenName | undefined): string | undefined =>
   name == null ? undefined : typeof name === 'string' ? name : name.content;
 
-/** The chat template that applies: the file of its own, else the config's, of several the one named `default`. */
+/** The chat template: from its file, else from the config; of several, the one named `default`. */
 export function chatTemplateOf({
   chatTemplate,
   config,

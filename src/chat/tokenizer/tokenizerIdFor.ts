@@ -1,6 +1,6 @@
 const LLAMA3 = 'thinkingmachineslabinc/meta-llama-3-instruct-tokenizer';
 
-/** Repositories served under a second name that has no tokenizer of its own. */
+/** Repositories served under a second name that has no tokenizer. */
 const ALIASES: Readonly<Record<string, string>> = { 'moonshotai/Kimi-K2.5-Text-Only': 'moonshotai/Kimi-K2.5' };
 
 const withoutSuffix = (name: string): string => name.split(':', 1)[0] ?? name;

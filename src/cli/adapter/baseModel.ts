@@ -7,7 +7,12 @@ import { HubSettings } from '../../chat/tokenizer/hub/HubSettings.js';
 import { CliError } from '../CliError.js';
 import { failureOf, withHttp } from '../http.js';
 import type { BaseFacts } from './modelFamily.js';
-import { readHeader, SafetensorsFile, type ReadRange, type SafetensorsHeader } from './safetensors.js';
+import {
+  readHeader,
+  SafetensorsFile,
+  type ReadRange,
+  type SafetensorsHeader,
+} from '../../support/files/safetensors.js';
 
 const INDEX = 'model.safetensors.index.json';
 const SINGLE = 'model.safetensors';

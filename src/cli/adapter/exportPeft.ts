@@ -6,9 +6,9 @@ import { openBaseModel, type BaseModel } from './baseModel.js';
 import { loraModules } from './loraModules.js';
 import { modelFamily } from './modelFamily.js';
 import { planPeft, type PeftPlan } from './planPeft.js';
-import { SafetensorsFile } from './safetensors.js';
+import { SafetensorsFile } from '../../support/files/safetensors.js';
 import { checkServable, type Server } from './servers.js';
-import { writeSafetensors } from './writeSafetensors.js';
+import { writeSafetensors } from '../../support/files/writeSafetensors.js';
 
 const WEIGHTS = 'adapter_model.safetensors';
 const CONFIG = 'adapter_config.json';

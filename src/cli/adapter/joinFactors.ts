@@ -2,8 +2,8 @@ import { CliError } from '../CliError.js';
 import type { LoraModule } from './loraModules.js';
 import type { ModelFamily } from './modelFamily.js';
 import { leafOf } from './moduleNames.js';
-import { ELEMENT_BYTES, type SafetensorsFile } from './safetensors.js';
-import { copyRange, type TensorToWrite } from './writeSafetensors.js';
+import { ELEMENT_BYTES, type SafetensorsFile } from '../../support/files/safetensors.js';
+import { copyRange, type TensorToWrite } from '../../support/files/writeSafetensors.js';
 
 type Factor = Omit<TensorToWrite, 'name'>;
 

@@ -1,5 +1,5 @@
 import { CliError } from '../CliError.js';
-import type { SafetensorsHeader, TensorPlace } from './safetensors.js';
+import type { SafetensorsHeader, TensorPlace } from '../../support/files/safetensors.js';
 
 /** One adapted module of an adapter file: its two factors, A [rank, inputs] and B [outputs, rank], or those of all experts. */
 export interface LoraModule {

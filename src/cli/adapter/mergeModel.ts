@@ -7,8 +7,8 @@ import { loraModules } from './loraModules.js';
 import { mergeTensor } from './mergeTensor.js';
 import { modelFamily, type ModelFamily } from './modelFamily.js';
 import { planMerge, type MergePlan } from './planMerge.js';
-import { SafetensorsFile, type TensorPlace } from './safetensors.js';
-import { copyRange, writeSafetensors, type TensorToWrite } from './writeSafetensors.js';
+import { SafetensorsFile, type TensorPlace } from '../../support/files/safetensors.js';
+import { copyRange, writeSafetensors, type TensorToWrite } from '../../support/files/writeSafetensors.js';
 
 export interface MergeModelOptions {
   readonly adapter: string;

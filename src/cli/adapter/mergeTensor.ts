@@ -1,7 +1,10 @@
-import { decodeFloats, encodeFloats, isFloatType, UNQUANTIZED } from './floats.js';
+import { decodeFloats, encodeFloats, isFloatType } from '../../support/files/floats.js';
 import { CliError } from '../CliError.js';
 import type { Addition } from './planMerge.js';
-import { ELEMENT_BYTES, type SafetensorsFile, type TensorPlace } from './safetensors.js';
+import { ELEMENT_BYTES, type SafetensorsFile, type TensorPlace } from '../../support/files/safetensors.js';
+
+const UNQUANTIZED =
+  'Only F32, F16 and BF16 weights can be added to. Use a release of the base model that is not quantized.';
 
 const BLOCK_BYTES = 4 * 1024 * 1024;
 

@@ -2,7 +2,7 @@ import { CliError } from '../CliError.js';
 import { expertPart, type LoraModule } from './loraModules.js';
 import type { ModelFamily } from './modelFamily.js';
 import { expertName, joinedName, leafOf } from './moduleNames.js';
-import type { TensorPlace } from './safetensors.js';
+import type { TensorPlace } from '../../support/files/safetensors.js';
 
 /** What is added to a tensor of the base model: the product of two factors, at one place of it. */
 export interface Addition {

@@ -3,8 +3,8 @@ import { joinFactors } from './joinFactors.js';
 import { expertPart, type LoraModule } from './loraModules.js';
 import type { ModelFamily } from './modelFamily.js';
 import { expertName, joinedName, leafOf } from './moduleNames.js';
-import type { SafetensorsFile, TensorPlace } from './safetensors.js';
-import { copyRange, type TensorToWrite } from './writeSafetensors.js';
+import type { SafetensorsFile, TensorPlace } from '../../support/files/safetensors.js';
+import { copyRange, type TensorToWrite } from '../../support/files/writeSafetensors.js';
 
 /** What an adapter becomes in PEFT's layout. */
 export interface PeftPlan {

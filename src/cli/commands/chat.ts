@@ -1,7 +1,7 @@
 import { createInterface, type Interface } from 'node:readline';
 import { merge, Subject } from 'rxjs';
-import type { Message } from '../../chat/renderers/Message.js';
-import type { Renderer } from '../../chat/renderers/Renderer.js';
+import type { Message } from '../../chat/renderers/core/Message.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { SamplingClient, ServiceClient } from '../../client/index.js';
 import { ask } from '../terminal/ask.js';
 import { CliError } from '../CliError.js';
@@ -11,7 +11,7 @@ import { explain } from '../explain.js';
 import { count } from '../output/format.js';
 import { openSampler } from '../sample/openSampler.js';
 import { styleFor } from '../terminal/style.js';
-import { safeText } from '../../sinks/internal/textWidth.js';
+import { safeText } from '../../support/terminal/textWidth.js';
 import { waitFor } from '../terminal/waitFor.js';
 
 export interface ChatOptions {

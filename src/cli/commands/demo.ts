@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { firstValueFrom, lastValueFrom, of, ReplaySubject, takeUntil, tap } from 'rxjs';
-import type { Renderer } from '../../chat/renderers/Renderer.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { SamplingClient, ServiceClient } from '../../client/index.js';
 import type { Dashboard } from '../../dashboard/index.js';
 import { ask, textOf } from '../terminal/ask.js';

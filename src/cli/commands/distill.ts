@@ -1,5 +1,5 @@
 import { firstValueFrom, map, type Observable, take, takeUntil } from 'rxjs';
-import type { Message } from '../../chat/renderers/Message.js';
+import type { Message } from '../../chat/renderers/core/Message.js';
 import type { SamplingClient, ServiceClient } from '../../client/index.js';
 import type { RlResumePoint } from '../../rl/log/resumeRl.js';
 import { withService } from '../clients.js';

@@ -6,7 +6,7 @@ import { checkAccess, checkAddress } from '../doctor/checkService.js';
 import { withHttp } from '../http.js';
 import { printJson } from '../output/print.js';
 import { styleFor } from '../terminal/style.js';
-import { oneLine, padEnd, wrap } from '../../sinks/internal/textWidth.js';
+import { oneLine, padEnd, wrap } from '../../support/terminal/textWidth.js';
 import { waitFor } from '../terminal/waitFor.js';
 
 const INDENT = 12;

@@ -1,9 +1,9 @@
 import { basename } from 'node:path';
 import { count as counted, firstValueFrom, identity, map, type Observable, Subject, take, takeUntil } from 'rxjs';
-import type { Renderer } from '../../chat/renderers/Renderer.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { SamplingClient, ServiceClient, TrainingClient } from '../../client/index.js';
 import type { TracedLoss } from '../../losses/TracedLoss.js';
-import { plainMetrics } from '../../operators/internal/plainMetrics.js';
+import { plainMetrics } from '../../operators/steps/plainMetrics.js';
 import type { Step } from '../../operators/step.js';
 import type { SourceEvent } from '../../sources/index.js';
 import type { ResumePoint } from '../../sources/resumeFrom.js';

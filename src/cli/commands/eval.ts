@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { lastValueFrom, NEVER, type Observable, take, takeUntil, tap } from 'rxjs';
-import type { Renderer } from '../../chat/renderers/Renderer.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { SamplingClient, ServiceClient } from '../../client/index.js';
 import type { EvalRecord, EvalSummary } from '../../evals/index.js';
 import type { Agent } from '../../rl/index.js';

@@ -1,7 +1,7 @@
 import { isLeft } from 'fp-ts/lib/Either.js';
 import { concatMap, lastValueFrom, NEVER, takeUntil, tap } from 'rxjs';
-import type { Renderer } from '../../chat/renderers/Renderer.js';
-import { withTools } from '../../chat/renderers/withTools.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
+import { withTools } from '../../chat/renderers/tools/withTools.js';
 import type { Tokenizer } from '../../chat/tokenizer/Tokenizer.js';
 import type { SampleOptions } from '../../client/index.js';
 import { ModelInput } from '../../wire/modelInput.js';
@@ -16,7 +16,7 @@ import { readPrompts, type Prompt } from '../sample/readPrompts.js';
 import { openSampleOutput, type SampleLine } from '../sample/sampleOutput.js';
 import { SampleTally } from '../sample/SampleTally.js';
 import { styleFor } from '../terminal/style.js';
-import { safeText } from '../../sinks/internal/textWidth.js';
+import { safeText } from '../../support/terminal/textWidth.js';
 import { waitFor } from '../terminal/waitFor.js';
 
 export interface SampleCommandOptions {

@@ -1,6 +1,6 @@
 import type { Surroundings } from '../context.js';
-import { packageVersion } from '../packageVersion.js';
+import { packageVersion } from '../../support/packageVersion.js';
 
 export default async function version({ stdout }: Surroundings): Promise<void> {
-  stdout.write(`tinker-rx ${await packageVersion()}\n`);
+  stdout.write(`tinker-rx ${packageVersion()}\n`);
 }

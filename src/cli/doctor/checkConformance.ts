@@ -7,7 +7,7 @@ import type { Context } from '../context.js';
 import { printJson } from '../output/print.js';
 import { styleFor } from '../terminal/style.js';
 import { waitFor } from '../terminal/waitFor.js';
-import { oneLine, padEnd } from '../../sinks/internal/textWidth.js';
+import { oneLine, padEnd } from '../../support/terminal/textWidth.js';
 import { Prober } from './conformance/Prober.js';
 import { PROBES, runProbes } from './conformance/runProbes.js';
 

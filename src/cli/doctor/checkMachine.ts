@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { SDK_VERSION } from '../../client/connection/connect.js';
 import { CredentialStore } from '../../transport/credentials.js';
-import { packageVersion } from '../packageVersion.js';
+import { packageVersion } from '../../support/packageVersion.js';
 import { ok, warning, wrong, type Finding } from './Check.js';
 
 const OLDEST = [20, 18] as const;
@@ -10,7 +10,7 @@ const OLDEST = [20, 18] as const;
 export async function checkMachine(): Promise<Finding[]> {
   return [
     nodeVersion(),
-    ok('tinker-rx', `${await packageVersion()}, speaks the protocol of SDK ${SDK_VERSION}`),
+    ok('tinker-rx', `${packageVersion()}, speaks the protocol of SDK ${SDK_VERSION}`),
     credential(),
     ...proxies(),
   ];

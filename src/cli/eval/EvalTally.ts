@@ -1,5 +1,5 @@
 import type { EvalRecord } from '../../evals/index.js';
-import { rate } from '../../sinks/internal/progressLine.js';
+import { rate } from '../../support/terminal/progressLine.js';
 import { count } from '../output/format.js';
 import type { Status } from '../terminal/statusLine.js';
 

@@ -1,5 +1,5 @@
 import type { EvalPair, EvalRecord } from '../../evals/index.js';
-import { oneLine, padEnd, safeText, wrap } from '../../sinks/internal/textWidth.js';
+import { oneLine, padEnd, safeText, wrap } from '../../support/terminal/textWidth.js';
 import type { Style } from '../terminal/style.js';
 
 const MOST_LINES = 12;

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Message } from '../../chat/renderers/Message.js';
-import type { Renderer } from '../../chat/renderers/Renderer.js';
+import type { Message } from '../../chat/renderers/core/Message.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { Agent, Answer, Graded } from '../../rl/index.js';
 import { CliError } from '../CliError.js';
 

@@ -3,6 +3,6 @@ import type { TaskRow } from './loadReward.js';
 
 /** The rows of a file of tasks, in any format that data may have. */
 export async function rowsOf(file: string): Promise<Observable<TaskRow>> {
-  const { rowsOfFile } = await import('../../sources/internal/rowsOfFile.js');
+  const { rowsOfFile } = await import('../../sources/reading/rowsOfFile.js');
   return rowsOfFile<TaskRow>(file, {});
 }

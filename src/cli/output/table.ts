@@ -1,5 +1,5 @@
 import type { Style } from '../terminal/style.js';
-import { oneLine, padEnd, textWidth, wrap } from '../../sinks/internal/textWidth.js';
+import { oneLine, padEnd, textWidth, wrap } from '../../support/terminal/textWidth.js';
 
 /** A list of things, one a row. */
 export interface Table {

@@ -1,4 +1,4 @@
-import { rate } from '../../sinks/internal/progressLine.js';
+import { rate } from '../../support/terminal/progressLine.js';
 import type { SampleResponse } from '../../wire/sampling.js';
 import { count } from '../output/format.js';
 import type { Status } from '../terminal/statusLine.js';

@@ -1,4 +1,4 @@
-import type { Renderer } from '../../chat/renderers/Renderer.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { SamplingClient, ServiceClient } from '../../client/index.js';
 import type { Context } from '../context.js';
 import { loadRenderer } from '../loadRenderer.js';

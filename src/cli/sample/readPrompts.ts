@@ -1,15 +1,15 @@
 import { constants, isUtf8 } from 'node:buffer';
 import { statSync } from 'node:fs';
 import { concat, concatMap, defer, from, type Observable, of } from 'rxjs';
-import type { Message, ToolSpec } from '../../chat/renderers/Message.js';
+import type { Message, ToolSpec } from '../../chat/renderers/core/Message.js';
 import { keepGate } from '../../operators/keepGate.js';
 import { fromRowBatches } from '../../sources/fromRowBatches.js';
-import { LineSplitter, type Line } from '../../sources/internal/lineSplitter.js';
-import { type ByteCount, readBytes, withoutCompression } from '../../sources/internal/readBytes.js';
-import { readStream } from '../../sources/internal/readStream.js';
-import { originOf } from '../../sources/internal/rowOrigin.js';
+import { LineSplitter, type Line } from '../../sources/reading/lineSplitter.js';
+import { type ByteCount, readBytes, withoutCompression } from '../../sources/reading/readBytes.js';
+import { readStream } from '../../sources/reading/readStream.js';
+import { originOf } from '../../support/rows/rowOrigin.js';
 import type { SourceEvent } from '../../sources/RowOptions.js';
-import { toConversation } from '../../sources/toConversation.js';
+import { toConversation } from '../../chat/data/toConversation.js';
 import { CliError } from '../CliError.js';
 import type { Context } from '../context.js';
 
@@ -119,7 +119,7 @@ function rowPrompts(path: string, options: PromptOptions, count: ByteCount): Obs
     };
     const decode = (row: unknown) => rowPrompt(row, options);
     // The reader of Parquet is large, and most prompts are lines.
-    const rows = from(import('../../sources/internal/rowsOfFile.js')).pipe(
+    const rows = from(import('../../sources/reading/rowsOfFile.js')).pipe(
       keepGate(),
       concatMap(({ rowsOfFile }) => rowsOfFile<Prompt>(path, { decode, onBadRow: 'skip', onEvent })),
     );

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { JsonlFile } from '../../sinks/internal/jsonlFile.js';
+import { JsonlFile } from '../../support/files/jsonlFile.js';
 import { CliError } from '../CliError.js';
 import { shellWord } from '../output/format.js';
 

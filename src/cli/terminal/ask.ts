@@ -1,5 +1,5 @@
-import type { Renderer } from '../../chat/renderers/Renderer.js';
-import type { Message } from '../../chat/renderers/Message.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
+import type { Message } from '../../chat/renderers/core/Message.js';
 import type { SamplingClient } from '../../client/SamplingClient.js';
 import type { SamplingParams } from '../../wire/sampling.js';
 import type { TinkerFuture } from '../../client/TinkerFuture.js';

@@ -1,4 +1,4 @@
-import { clock, type Fact } from '../../sinks/internal/progressLine.js';
+import { clock, type Fact } from '../../support/terminal/progressLine.js';
 import type { Context } from '../context.js';
 import { size } from '../output/format.js';
 import { StatusLine, type Status } from './statusLine.js';

@@ -1,4 +1,4 @@
-import { fitLine, percent, type Fact } from '../../sinks/internal/progressLine.js';
+import { fitLine, percent, type Fact } from '../../support/terminal/progressLine.js';
 import type { Context } from '../context.js';
 
 /** How far something is: a label, a share from 0 to 1 where it is known, and what else there is to tell. */

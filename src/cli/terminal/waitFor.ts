@@ -1,6 +1,6 @@
 import { EMPTY, type Observable, Subscription } from 'rxjs';
 import type { TinkerEvent } from '../../client/events.js';
-import { waitingFor } from '../../sinks/internal/waitingFor.js';
+import { waitingFor } from '../../sinks/waiting/waitingFor.js';
 import { CliError } from '../CliError.js';
 import { INTERRUPTED, type Context } from '../context.js';
 import { StatusLine, type Status } from './statusLine.js';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import type { TrainOn } from '../../chat/renderers/Renderer.js';
+import type { TrainOn } from '../../chat/renderers/core/Renderer.js';
 import type { SpendingOptions } from '../cost/Spending.js';
 import { CliError } from '../CliError.js';
 import { shellWord } from '../output/format.js';

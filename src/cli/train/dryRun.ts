@@ -1,5 +1,5 @@
 import { EMPTY, lastValueFrom } from 'rxjs';
-import type { Renderer } from '../../chat/renderers/Renderer.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import { rendererOf } from '../../client/chat.js';
 import { CliError } from '../CliError.js';
 import type { Context } from '../context.js';

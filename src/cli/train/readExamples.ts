@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { lastValueFrom, type Observable, takeUntil, tap, toArray } from 'rxjs';
-import type { Renderer } from '../../chat/renderers/Renderer.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { SourceEvent } from '../../sources/index.js';
 import type { Datum } from '../../wire/datum.js';
 import { Transfer } from '../terminal/byteBar.js';

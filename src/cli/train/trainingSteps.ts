@@ -1,5 +1,5 @@
 import { identity, type Observable, take } from 'rxjs';
-import type { Renderer } from '../../chat/renderers/Renderer.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { TrainingClient } from '../../client/TrainingClient.js';
 import type { ResumePoint } from '../../sources/resumeFrom.js';
 import type { SourceEvent } from '../../sources/index.js';

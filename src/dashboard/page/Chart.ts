@@ -30,7 +30,7 @@ export interface ChartOptions {
   /** The text of a mark on the y axis, where marks are so far apart. */
   readonly mark: (value: number, step: number) => string;
   readonly unit?: 'bytes';
-  /** What stands in the caption in place of the title: a select, for example. */
+  /** What stands in the caption instead of the title: a select, for example. */
   readonly control?: HTMLElement;
   /** Charts with the same key show the same place under the cursor. */
   readonly sync: string;
@@ -38,7 +38,7 @@ export interface ChartOptions {
 }
 
 const HEIGHT = 210;
-/** So few points are shown as such: a line would hide how few they are. */
+/** Up to this many points are drawn as dots: a line would hide how few they are. */
 const FEW = 40;
 /** Distances between marks: round numbers of KiB, whole steps. */
 const INCREMENTS = {
@@ -50,7 +50,7 @@ const INCREMENTS = {
 export class Chart {
   readonly element: HTMLElement;
   visible = true;
-  /** The theme it was drawn in last; none where it was not. */
+  /** The theme it was drawn in last; none if it was not. */
   theme = '';
   readonly #plot = make('div', { class: 'plot' });
   readonly #output = make('output');

@@ -6,9 +6,9 @@ import { byId, fillSelect, make } from './dom.js';
 import { bytes, mark, number, REWARD, shortName } from './format.js';
 import type { Runs } from './runs.js';
 
-/** The loss on held-out data, as `evaluateEvery` gives it: it has a chart of its own, right after that of training. */
+/** The loss on held-out data, as `evaluateEvery` gives it: its chart comes right after that of training. */
 const VALIDATION = 'eval/validation_loss';
-/** Columns that have a curve of their own, or are no curve. */
+/** Columns that are drawn elsewhere, or not as a curve. */
 const NAMED = ['loss', 'learningRate', 'tokensPerSecond', 'cycles', 'atMs', 'policy/age_max'];
 const WINDOWS = [
   ['0', 'all steps'],
@@ -225,7 +225,7 @@ export class Curves {
     this.#plans.push({ chart, picture });
   }
 
-  /** What part of the x axis is shown: what was zoomed to, else the last so many steps. */
+  /** The visible part of the x axis: what was zoomed to, else the last steps. */
   #range(state: DashboardState): Range {
     if (this.#zoom !== undefined) return this.#zoom;
     const ends = this.#runs.shown(state).filter(({ run }) => run.series.length > 0);

@@ -1,4 +1,4 @@
-/** An element of the page by its id; that it is there is the page's promise. */
+/** An element of the page by its id. Throws if the page has no such element. */
 export function byId<T extends HTMLElement>(id: string): T {
   const element = document.getElementById(id);
   if (element === null) throw new Error(`the page has no #${id}`);
@@ -23,7 +23,7 @@ export function make<K extends keyof HTMLElementTagNameMap>(
 export const cell = (label: string, style: string, ...children: readonly Child[]): HTMLElement =>
   make('td', { 'data-label': label, ...(style === '' ? {} : { class: style }) }, ...children);
 
-/** Puts children in place of what was there, unless `key` says they are the same; tells whether it did. */
+/** Replaces the children, unless `key` says they are the same; returns whether it did. */
 export function replaceIfNew(element: HTMLElement, key: string, children: () => readonly Child[]): boolean {
   if (element.dataset['key'] === key) return false;
   element.dataset['key'] = key;

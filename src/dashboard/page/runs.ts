@@ -14,7 +14,7 @@ export class Runs {
   render({ runs }: DashboardState): void {
     const key = JSON.stringify([...runs.values()].map(({ name, status, message }) => [name, status, message]));
     replaceIfNew(this.#list, key, () => [...runs.values()].map((run, place) => this.#entry(run, place)));
-    // Lengths change all the time: they are written into what is there.
+    // Lengths change all the time: they are written into the existing elements.
     for (const run of runs.values()) {
       const count = this.#list.querySelector(`[data-run="${CSS.escape(run.name)}"]`);
       if (count !== null) count.textContent = `${whole((run.series.lastIndex ?? -1) + 1)} steps`;

@@ -60,7 +60,7 @@ export function sampleArticle(sample: DashboardSample, text: string): HTMLElemen
   return article;
 }
 
-/** Line ends and other controls have no looks of their own, and a colour needs something to be on. */
+/** Line ends and other control characters are invisible; a colour needs something to show on. */
 const visible = (piece: string): string =>
   piece === ''
     ? '∅'

@@ -32,7 +32,7 @@ function isOf({ dropped, tries }: DashboardGroup, kind: GroupKind): boolean {
   return kind === '' || (kind === 'dropped') === (dropped !== undefined);
 }
 
-/** NaN where no try has one. */
+/** NaN if no try has one. */
 export function meanReward({ tries }: DashboardGroup): number {
   const rewards = tries.flatMap(({ reward }) => (reward === undefined ? [] : [reward]));
   return rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length;

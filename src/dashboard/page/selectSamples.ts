@@ -1,5 +1,4 @@
 import type { DashboardSample } from '../state/changes.js';
-import { textOf } from '../state/packSamples.js';
 
 export type SampleOrder = 'newest' | 'unlikely' | 'best' | 'worst';
 
@@ -42,7 +41,7 @@ export function select(
 /** Samples without a value come last. */
 const order0 = (mean: number): number => (Number.isNaN(mean) ? Infinity : mean);
 
-/** Per piece; NaN where none is known. */
+/** Per piece; NaN if none is known. */
 export function meanLogprob(sample: DashboardSample): number {
   const there = means.get(sample);
   if (there !== undefined) return there;
@@ -55,7 +54,7 @@ export function meanLogprob(sample: DashboardSample): number {
 function searched(sample: DashboardSample): string {
   const there = texts.get(sample);
   if (there !== undefined) return there;
-  const text = `${sample.prompt}${textOf(sample)}`.toLowerCase();
+  const text = `${sample.prompt}${sample.pieces.join('')}`.toLowerCase();
   texts.set(sample, text);
   return text;
 }

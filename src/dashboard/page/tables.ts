@@ -9,7 +9,7 @@ export function renderCheckpoints({ runs }: DashboardState): void {
   const all = [...runs.values()].flatMap(({ name, checkpoints }) =>
     checkpoints.toArray().map((checkpoint) => ({ run: name, ...checkpoint })),
   );
-  // The newest of all runs first; those that do not tell their time stay in their order.
+  // The newest of all runs first; those without a time keep their order.
   all.sort((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0));
   const path = (label: string, text: string | undefined) =>
     cell(label, 'path', text === undefined ? '–' : make('code', {}, text));

@@ -15,7 +15,7 @@ export class Tiles {
 
   render(state: DashboardState, nowMs: number): void {
     const { runs, events } = state;
-    // Of several runs, the one that went on last.
+    // Of several runs, the one with the newest step.
     const newest = [...runs.values()].reduce<{
       atMs: number;
       run?: typeof runs extends Map<string, infer R> ? R : never;
@@ -44,7 +44,7 @@ export class Tiles {
     const counted = tokens === undefined ? undefined : `${whole(tokens)} tokens`;
     this.#show('Cost', usd === undefined ? counted : `$${usd.toFixed(4)}`);
     this.#show('Tokens/s', known('tokensPerSecond'));
-    // A log tells of steps and samples; what happens between the client and the service, only the client does.
+    // A log has steps and samples; only the client knows what happens between it and the service.
     const live = events.load !== undefined || Object.keys(events.counts).length > 0;
     this.#show('Samples', state.samples.length === 0 ? undefined : whole(state.samples.last!.id + 1));
     this.#show('Samples/s', live ? number(samplesPerSecond(state, nowMs)) : undefined);

@@ -30,7 +30,7 @@ export class Waiting {
     const said = pauses.map(titleOf).join('. ');
     if (this.#said.textContent !== said) {
       this.#said.textContent = said;
-      // What is scrolled to shall not end up behind them.
+      // An element that is scrolled to must not end up behind them.
       const covered = this.#header.offsetHeight + this.#pauses.offsetHeight + 8;
       document.documentElement.style.scrollPaddingTop = `${covered}px`;
     }

@@ -25,10 +25,10 @@ const QUEUE: Readonly<Record<string, string>> = {
   paused_capacity: 'capacity: the service is short of it',
   paused_rate_limit: 'its turn: the limit of concurrent work is reached',
 };
-/** So many of a kind are listed one by one. */
+/** Up to this many of a kind are listed one by one. */
 const APART = 3;
 
-/** What everything that is under way waits for, and why: what stands still first, then the oldest. */
+/** What all pending work waits for, and why: what is blocked first, then the oldest. */
 export function waitsOf(events: EventState, nowMs: number): Wait[] {
   const pauses = events.pausesAt(nowMs);
   const { load } = events;
@@ -101,7 +101,7 @@ function unsentCalls({ load }: EventState, pauses: readonly Pause[], nowMs: numb
   ];
 }
 
-/** Samples share slots and bytes, whoever they are of: how many wait for which is known of all together. */
+/** All samples share slots and bytes, so how many wait for which is known for all of them together. */
 function unsentSamples(
   samples: readonly Calls[],
   budgets: Readonly<Record<string, BudgetUse>> | undefined,
@@ -160,7 +160,7 @@ function backoffOf({ requestType, target }: Calls, pauses: readonly Pause[]): Pa
   const backoffs = pauses.filter((pause) => pause.kind === 'backoff' && !isPoll(pause));
   return backoffs.findLast((pause) =>
     pause.requestType === undefined
-      ? // What has no kind of its own is done for others: a session is opened, a token fetched.
+      ? // Requests without a kind serve others: they open a session or fetch a token.
         requestType === '' || requestType === 'CreateModel'
       : pause.requestType === requestType && (target === '' || pause.target === target),
   );

@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { pipeline, type Writable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
+import { constants, createGzip } from 'node:zlib';
 import { bufferTime, filter, interval, Subject, Subscription, type SchedulerLike } from 'rxjs';
 import type { Change, DashboardMessage, Load } from '../state/changes.js';
 import { DashboardState, PIECES_KEPT, weightOf } from '../state/DashboardState.js';
 import { weightOfGroup } from '../state/Groups.js';
 import { Ring } from '../state/Ring.js';
-import { packSteps } from './packSteps.js';
 import { cover, redact } from './redact.js';
 
 export interface FeedOptions {
@@ -26,6 +27,7 @@ const FLUSH_MS = 100;
 const KEEP_ALIVE_MS = 15_000;
 /** Those with many rows or samples in them are a message each. */
 const CHANGES_A_MESSAGE = 200;
+const MANY_ROWS = 100;
 /** How much is made before the page has read it. */
 const AHEAD_BYTES = 2 * 1024 * 1024;
 const MAX_WAITING_BYTES = 128 * 1024 * 1024;
@@ -40,11 +42,9 @@ export class Feed {
   readonly #options: FeedOptions;
   readonly #changes = new Subject<Journaled>();
   readonly #journal = new Ring<Journaled>(JOURNAL, ({ change }) => weightOfChange(change), PIECES_KEPT);
-  readonly #clients = new Set<ServerResponse>();
+  readonly #clients = new Set<Writable>();
   /** The last change each page had when it came. */
-  readonly #skip = new WeakMap<ServerResponse, number>();
-  /** Changes that are kept, as they are sent: made once, for all pages that will ever come. */
-  readonly #texts = new WeakMap<Change, string>();
+  readonly #skip = new WeakMap<Writable, number>();
   readonly #running = new Subscription();
   #number = 0;
   #sent = 0;
@@ -70,7 +70,6 @@ export class Feed {
   push(given: Change): void {
     const change = given.kind === 'sample' ? { ...given, sample: cover(given.sample) } : given;
     this.state.apply(change);
-    this.state.prepare(change);
     const journaled = { number: ++this.#number, change };
     this.#journal.push(journaled);
     this.#changes.next(journaled);
@@ -88,17 +87,20 @@ export class Feed {
 
   /** Answers with the changes, for as long as the page listens. */
   handle(request: IncomingMessage, response: ServerResponse): void {
+    const zipped = /\bgzip\b/.test(String(request.headers['accept-encoding']));
     response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store',
       'x-accel-buffering': 'no',
+      ...(zipped ? { 'content-encoding': 'gzip' } : {}),
     });
-    // A page that goes away while it is written to is no failure of ours.
-    response.on('error', () => {});
-    response.on('close', () => this.#clients.delete(response));
+    const page = zipped ? zip(response) : response;
+    // A page may go away while it is written to; that is not an error.
+    page.on('error', () => {});
+    page.on('close', () => this.#clients.delete(page));
     const seen = this.#lastSeen(request.headers['last-event-id']);
-    if (seen !== undefined) this.#goOn(response, seen);
-    else void this.#sendAll(response);
+    if (seen !== undefined) this.#goOn(page, seen);
+    else void this.#sendAll(page);
   }
 
   close(): void {
@@ -108,35 +110,34 @@ export class Feed {
   }
 
   /**
-   * Sends the state as it is now, a message at a time: whoever trains in this process is not kept waiting, and a page
-   * works through the first while the next are made. What happens meanwhile is in the journal.
+   * Sends the current state, one message at a time, so that training in this process is not blocked and a page can process the first messages early. What happens meanwhile is in the journal.
    */
-  async #sendAll(response: ServerResponse): Promise<void> {
+  async #sendAll(page: Writable): Promise<void> {
     const { title, boot } = this.#options;
     const upTo = this.#number;
     const reset: DashboardMessage = { type: 'reset', nowMs: this.#nowMs, title };
-    response.write(`data: ${redact(JSON.stringify(reset))}\n\n`);
+    page.write(`data: ${redact(JSON.stringify(reset))}\n\n`);
     for (const changes of inMessages(this.state.changes(), (change) => change)) {
-      response.write(this.#message(changes));
-      await (response.writableLength < AHEAD_BYTES ? setImmediate() : drained(response));
-      if (response.destroyed) return;
+      page.write(this.#message(changes));
+      await (page.writableLength < AHEAD_BYTES ? setImmediate() : drained(page));
+      if (page.destroyed) return;
     }
-    // Only here does the page get an id: one that was cut off before it has nothing to go on from.
-    response.write(`id: ${boot}-${upTo}\n\n`);
-    if (this.#covers(upTo)) this.#goOn(response, upTo);
-    // So much has happened meanwhile that some of it is gone: it shall ask again.
-    else response.destroy();
+    // The page gets an id only here: one that is cut off earlier starts again.
+    page.write(`id: ${boot}-${upTo}\n\n`);
+    if (this.#covers(upTo)) this.#goOn(page, upTo);
+    // The journal no longer covers what happened meanwhile: the page must ask again.
+    else page.destroy();
   }
 
   /** Sends what was sent to others after `seen`, and from now on what they are sent. */
-  #goOn(response: ServerResponse, seen: number): void {
+  #goOn(page: Writable, seen: number): void {
     const missed = this.#journal.toArray().filter(({ number }) => number > seen && number <= this.#sent);
-    if (missed.length > 0) response.write(this.#text(missed));
+    if (missed.length > 0) page.write(this.#text(missed));
     const { load } = this.state.events;
-    if (load !== undefined) response.write(this.#message([{ kind: 'load', load }]));
-    response.write(': hello\n\n');
-    this.#skip.set(response, seen);
-    this.#clients.add(response);
+    if (load !== undefined) page.write(this.#message([{ kind: 'load', load }]));
+    page.write(': hello\n\n');
+    this.#skip.set(page, seen);
+    this.#clients.add(page);
   }
 
   #flush(changes: readonly Journaled[]): void {
@@ -156,28 +157,22 @@ export class Feed {
     let text = '';
     for (const some of inMessages(changes, ({ change }) => change)) {
       text += `id: ${this.#options.boot}-${some.at(-1)!.number}\n`;
-      text += this.#message(packSteps(some.map(({ change }) => change)));
+      text += this.#message(some.map(({ change }) => change));
     }
     return text;
   }
 
   /** The text of a message of type `changes`. */
   #message(changes: readonly Change[]): string {
-    const texts = changes.map((change) => {
-      const kept = change.kind === 'rows' || change.kind === 'samples';
-      const there = kept ? this.#texts.get(change) : undefined;
-      const text = there ?? redact(JSON.stringify(change));
-      if (kept && there === undefined) this.#texts.set(change, text);
-      return text;
-    });
-    return `data: {"type":"changes","nowMs":${this.#nowMs},"changes":[${texts.join(',')}]}\n\n`;
+    const message: DashboardMessage = { type: 'changes', nowMs: this.#nowMs, changes };
+    return `data: ${redact(JSON.stringify(message))}\n\n`;
   }
 
   #broadcast(text: string): void {
     for (const client of this.#clients) this.#write(client, text);
   }
 
-  #write(client: ServerResponse, text: string): void {
+  #write(client: Writable, text: string): void {
     client.write(text);
     // It does not read; others do not wait for it, and it may come back.
     if (client.writableLength > MAX_WAITING_BYTES) client.destroy();
@@ -206,31 +201,40 @@ export class Feed {
 function weightOfChange(change: Change): number {
   if (change.kind === 'sample') return weightOf(change.sample);
   if (change.kind === 'group') return weightOfGroup(change.group) / CHARACTERS_A_PIECE;
-  return change.kind === 'rows' ? change.size : 0;
+  return change.kind === 'steps' ? change.index.length : 0;
 }
+
+const isLarge = (change: Change): boolean =>
+  change.kind === 'samples' || change.kind === 'group' || (change.kind === 'steps' && change.index.length > MANY_ROWS);
 
 /** Changes by the message: with rows, samples or a group of rollouts one is a message already. */
 function* inMessages<T>(changes: Iterable<T>, changeOf: (value: T) => Change): Iterable<T[]> {
   let some: T[] = [];
   for (const value of changes) {
     some.push(value);
-    const { kind } = changeOf(value);
-    if (kind !== 'rows' && kind !== 'samples' && kind !== 'group' && some.length < CHANGES_A_MESSAGE) continue;
+    if (!isLarge(changeOf(value)) && some.length < CHANGES_A_MESSAGE) continue;
     yield some;
     some = [];
   }
   if (some.length > 0) yield some;
 }
 
+/** What is written goes out compressed, each message at once: text of numbers takes a sixth of its size. */
+function zip(response: ServerResponse): Writable {
+  const gzip = createGzip({ level: constants.Z_BEST_SPEED, flush: constants.Z_SYNC_FLUSH });
+  pipeline(gzip, response, () => {});
+  return gzip;
+}
+
 /** When what was written is out, or the page is gone. */
-function drained(response: ServerResponse): Promise<void> {
+function drained(page: Writable): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
-      response.off('drain', done);
-      response.off('close', done);
+      page.off('drain', done);
+      page.off('close', done);
       resolve();
     };
-    response.on('drain', done);
-    response.on('close', done);
+    page.on('drain', done);
+    page.on('close', done);
   });
 }

@@ -1,16 +1,15 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { isIP } from 'node:net';
+import { allowsName, bearerOf, hostName, sameSecret } from '../../support/http/access.js';
 
 export interface AccessOptions {
   readonly token: string;
   /** Names under which the server may be asked for, beside `localhost` and addresses. */
   readonly allowedHosts: readonly string[];
-  /** Whether the server can be reached from this machine only. */
-  readonly loopback: boolean;
+  /** The address it listens on. */
+  readonly host: string;
 }
 
-/** Why a request may not be answered: the status to answer with, and a word for whoever reads it. */
+/** Why a request is refused: the status, and a text for the reader. */
 export interface Refusal {
   readonly status: 401 | 403 | 405 | 421;
   readonly why: string;
@@ -25,35 +24,22 @@ export interface Refusal {
 export function refusalOf(request: IncomingMessage, url: URL, options: AccessOptions): Refusal | undefined {
   if (request.method !== 'GET' && request.method !== 'HEAD') return { status: 405, why: 'only GET' };
   const host = request.headers.host ?? '';
-  if (!hostAllowed(host, options)) return { status: 421, why: 'not known under this name; see allowedHosts' };
+  if (!allowsName(hostName(host), options.host, options.allowedHosts))
+    return { status: 421, why: 'not known under this name; see allowedHosts' };
   const { origin } = request.headers;
   if (origin !== undefined && !/^https?:\/\//.test(origin)) return { status: 403, why: 'not from this page' };
   if (origin !== undefined && origin.replace(/^https?:\/\//, '') !== host) {
     return { status: 403, why: 'not from this page' };
   }
   const site = request.headers['sec-fetch-site'];
-  // Who follows a link to the page comes from elsewhere, and may; scripts of other sites may not.
+  // Following a link from another site is allowed; scripts of other sites are not.
   const follows = request.headers['sec-fetch-mode'] === 'navigate';
   if (site !== undefined && site !== 'same-origin' && site !== 'none' && !follows) {
     return { status: 403, why: 'not from this page' };
   }
-  const bearer = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1];
-  if (!same(bearer ?? url.searchParams.get('token') ?? '', options.token)) {
+  const given = bearerOf(request.headers.authorization) ?? url.searchParams.get('token') ?? '';
+  if (!sameSecret(given, options.token)) {
     return { status: 401, why: 'open the address as it was printed, with its token' };
   }
   return undefined;
-}
-
-function hostAllowed(host: string, { allowedHosts, loopback }: AccessOptions): boolean {
-  const name = host.replace(/:\d+$/, '').toLowerCase();
-  const address = name.replace(/^\[(.*)\]$/, '$1');
-  if (name === 'localhost' || allowedHosts.some((allowed) => allowed.toLowerCase() === name)) return true;
-  // An address cannot be made to point elsewhere, as a name can.
-  return loopback ? address === '::1' || /^127(\.\d{1,3}){3}$/.test(address) : isIP(address) !== 0;
-}
-
-/** Compares in the same time whatever the difference is. */
-function same(given: string, wanted: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(given), digest(wanted));
 }

@@ -21,7 +21,7 @@ const JSON_HEADERS = {
   'x-content-type-options': 'nosniff',
 };
 
-/** Answers for the page that puts two evaluations beside each other; says whether the address was one of its own. */
+/** Answers for the page that puts two evaluations beside each other; returns whether it has this address. */
 export function evalPages(places: readonly string[]): (url: URL, response: ServerResponse) => boolean {
   const send = (response: ServerResponse, status: number, value: unknown) =>
     void response.writeHead(status, JSON_HEADERS).end(redact(JSON.stringify(value)));

@@ -1,5 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { close, listen as listenOn } from '../../support/http/listen.js';
 import { type AccessOptions, refusalOf } from './access.js';
 import type { Feed } from './Feed.js';
 import { readPage } from './page.js';
@@ -46,22 +46,6 @@ export async function listen(feed: Feed, { port, host, access, more }: ListenOpt
       refuse(response, 404, 'not found');
     }
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
-  return {
-    port: (server.address() as AddressInfo).port,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  const address = await listenOn(server, port, host);
+  return { port: address.port, close: () => close(server) };
 }
-
-/** Whether what listens on this host can be reached from this machine only. */
-export const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || host.startsWith('127.');

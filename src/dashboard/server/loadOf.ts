@@ -1,7 +1,7 @@
 import type { PendingCall, PendingWork } from '../../client/session/pending.js';
 import type { Calls, Load, OpenRequest } from '../state/changes.js';
 
-/** So many are told one by one; what more there is, together. */
+/** Up to this many calls are listed one by one; the rest is summed up. */
 const MOST = 50;
 
 /**
@@ -23,7 +23,7 @@ export function loadOf(
     }
     const request = openRequest(call.requestId);
     if (request === undefined) accepted.add(call);
-    // A loss of one's own has its turn until its second pass is sent; that is not the kind of its first.
+    // A custom loss keeps its turn until its second pass is sent, which has another kind than the first.
     if (request?.requestType !== call.requestType) unsent.letBefore(call);
   }
   return {

@@ -23,10 +23,10 @@ const LOOK_MS = 500;
 const LOOK_FOR_RUNS_MS = 3000;
 
 /**
- * The runs in a log folder as changes, now and as they go on: the folder's own `metrics.jsonl`, and that of each folder
- * in it, as `metricsLog` writes them. A `samples.jsonl` beside it is shown too, a {@link DashboardSample} a line, and so is the
+ * The runs in a log folder as changes, now and as they grow: the folder's own `metrics.jsonl`, and that of each folder
+ * in it, as `metricsLog` writes them. A `samples.jsonl` beside it is shown too, one {@link DashboardSample} per line, and so is the
  * `rollouts.jsonl` that `rlLog` writes.
- * Never errors and never completes; a line that is no step is passed over.
+ * Never errors and never completes; a line that is not a step is skipped.
  */
 export function logChanges(folder: string, nextId: () => number, scheduler: SchedulerLike): Observable<Change> {
   const root = resolve(folder);

@@ -1,7 +1,7 @@
 import type { DashboardSample } from '../state/changes.js';
 
 /**
- * API keys, session tokens and hub tokens. They begin where no word goes on, or after an escape: the text is JSON, where
+ * API keys, session tokens and hub tokens. They begin after a character that is not part of a word, or after an escape: the text is JSON, where
  * a key at the start of a line follows the `n` of its newline.
  */
 const SECRETS =

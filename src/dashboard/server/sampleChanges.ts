@@ -82,7 +82,7 @@ function piecesOf(
     while (text.includes('\uFFFD') && size < MOST_TOKENS_A_CHARACTER && start + size < end) {
       text = decode(tokens.subarray(start, start + ++size));
     }
-    // Bytes that are no text at all stay single, so that one of them does not swallow what follows.
+    // Invalid UTF-8 bytes stay single, so that one of them does not swallow what follows.
     if (text.includes('\uFFFD')) text = decode(tokens.subarray(start, start + (size = 1)));
     pieces.push(text);
     ids.push(size === 1 ? tokens[start]! : Array.from(tokens.subarray(start, start + size)));

@@ -1,8 +1,7 @@
 import type { Step } from '../../operators/step.js';
 import type { Change } from '../state/changes.js';
-import { columnsOfRow } from '../state/columns.js';
-import { packRows } from '../state/packRows.js';
-import { type Row, Series } from '../state/Series.js';
+import { toColumns } from '../state/rows.js';
+import type { Row } from '../state/Series.js';
 
 /** A step, and when it came. */
 export interface TimedStep extends Step {
@@ -10,11 +9,9 @@ export interface TimedStep extends Step {
 }
 
 const WINDOW = 10;
-/** So few rows are shorter in digits than packed. */
-const FEW = 4;
 
 /**
- * What the next steps of a run change in the state of a dashboard: a row each, with the tokens a second of the last ten;
+ * What the next steps of a run change in the state of a dashboard: a row each, with the tokens per second of the last ten;
  * the values of finished evaluations at the step they belong to; their checkpoints. Holds ten pairs of numbers.
  */
 export function stepChanges(run: string): (steps: readonly TimedStep[]) => Change[] {
@@ -23,10 +20,7 @@ export function stepChanges(run: string): (steps: readonly TimedStep[]) => Chang
     const changes: Change[] = [];
     let rows: Row[] = [];
     const flush = () => {
-      if (rows.length >= FEW) changes.push(packed(run, rows));
-      else
-        for (const { index, values } of rows)
-          changes.push({ kind: 'steps', run, index: [index], columns: columnsOfRow(values) });
+      if (rows.length > 0) changes.push({ kind: 'steps', run, ...toColumns(rows) });
       rows = [];
     };
     for (const step of steps) {
@@ -48,12 +42,6 @@ export function stepChanges(run: string): (steps: readonly TimedStep[]) => Chang
   };
 }
 
-function packed(run: string, rows: readonly Row[]): Change {
-  const series = new Series(rows.length);
-  for (const row of rows) series.append(row);
-  return { kind: 'rows', run, ...packRows(series) };
-}
-
 function valuesOf(step: TimedStep, tokensPerSecond: number): Record<string, number> {
   const { loss, learningRate, tokens, datums, durationMs, atMs, cycles } = step;
   const values: Record<string, number> = {};
@@ -70,7 +58,7 @@ function addNumbers(values: Record<string, number>, more: Readonly<Record<string
   }
 }
 
-/** The tokens a second over the last ten steps; NaN where no time has passed. */
+/** The tokens per second over the last ten steps; NaN if no time has passed. */
 function rate(): (step: TimedStep) => number {
   const recent: { readonly atMs: number; readonly tokens: number }[] = [];
   let sum = 0;

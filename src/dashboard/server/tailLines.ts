@@ -11,9 +11,9 @@ export interface TailedLines {
 }
 
 /**
- * The lines of a file, those that are there and those that are added, for as long as one listens.
+ * The lines of a file, existing and new ones, until unsubscribed.
  *
- * Looks every `everyMs`, so it works on every file system. A file that is not there yet is waited for. One that was
+ * Looks every `everyMs`, so it works on every file system. Waits for a file that does not exist yet. One that was
  * replaced or got shorter is read again from its start. A last line without its newline is left until it has it.
  * Never errors and never completes. Holds one block of the file.
  */

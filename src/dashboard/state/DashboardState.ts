@@ -2,17 +2,15 @@ import type { Checkpoint } from '../../operators/trainingBatch.js';
 import type { Change, DashboardGroup, DashboardMessage, DashboardSample, RunStatus } from './changes.js';
 import { EventState } from './EventState.js';
 import { Groups } from './Groups.js';
-import { appendRows } from './packRows.js';
-import { unpackSamples, sizeOf } from './packSamples.js';
 import { Ring } from './Ring.js';
-import { RowBlocks } from './RowBlocks.js';
-import { SampleBlocks } from './SampleBlocks.js';
+import { rowsOf } from './rows.js';
 import { Series } from './Series.js';
 
+const SAMPLES_A_BLOCK = 200;
 /** Of all samples together: long ones are fewer. */
 export const PIECES_KEPT = 1_000_000;
 /** What a sample takes of that. */
-export const weightOf = (sample: DashboardSample): number => sizeOf(sample) + sample.prompt.length / 10;
+export const weightOf = (sample: DashboardSample): number => sample.pieces.length + sample.prompt.length / 10;
 
 /** One run: its curves, and what was saved of it. */
 export class RunState {
@@ -24,22 +22,18 @@ export class RunState {
   status: RunStatus = 'running';
   /** Why it failed, if it did. */
   message: string | undefined;
-  /** Its rows as they are sent. */
-  readonly rows: RowBlocks;
 
   constructor(
     /** The run's name. */
     readonly name: string,
-  ) {
-    this.rows = new RowBlocks(name, this.series);
-  }
+  ) {}
 }
 
 /**
  * Everything a dashboard shows, folded from changes. Server and page hold the same: what the server sends to a page
  * that comes late is the changes that lead to its own state.
  *
- * Bounded: 200,000 rows a run (thinned beyond), 10,000 samples or a million tokens of them, 5,000 groups of rollouts or 16 million
+ * Bounded: 200,000 rows per run (thinned beyond), 10,000 samples or a million tokens of them, 5,000 groups of rollouts or 16 million
  * characters of them, and the last few hundred of everything else.
  */
 export class DashboardState {
@@ -59,7 +53,6 @@ export class DashboardState {
   whole = false;
   /** Goes up with every change, so that one can tell whether there is something new. */
   version = 0;
-  readonly #blocks = new SampleBlocks();
 
   /** Applies a message of the server. `nowMs` is the reader's own clock. */
   receive(message: DashboardMessage, nowMs: number): this {
@@ -92,9 +85,6 @@ export class DashboardState {
         this.#run(change.run).series.appendAll(change.index, change.columns);
         return;
       }
-      case 'rows':
-        appendRows(this.#run(change.run).series, change);
-        return;
       case 'values':
         this.#run(change.run).series.set(change.index, change.values);
         return;
@@ -108,7 +98,7 @@ export class DashboardState {
         this.events.count(change.sample.atMs, change.sample.length);
         return;
       case 'samples':
-        for (const sample of unpackSamples(change.samples)) this.samples.push(sample);
+        for (const sample of change.samples) this.samples.push(sample);
         return;
       case 'group':
         this.groups.push(change.group);
@@ -131,20 +121,14 @@ export class DashboardState {
    * the state meanwhile is not among them.
    */
   changes(): Iterable<Change> {
-    const runs = [...this.runs.values()].map(({ name, status, message, rows, checkpoints }) => ({
+    const runs = [...this.runs.values()].map(({ name, status, message, series, checkpoints }) => ({
       run: name,
-      rows: rows.changes(),
+      series: series.copy(),
       checkpoints: checkpoints.toArray(),
       state: { kind: 'run' as const, run: name, status, ...(message === undefined ? {} : { message }) },
     }));
     const standing: Change = { kind: 'standing', standing: this.events.standing() };
-    return changesTo(runs, this.groups.toArray(), this.#blocks.changes(this.samples.toArray()), standing);
-  }
-
-  /** Packs what a change has made worth packing, so that a page that comes later does not wait for all of it at once. */
-  prepare(change: Change): void {
-    if (change.kind === 'steps' || change.kind === 'rows') this.runs.get(change.run)?.rows.prepare();
-    else if (change.kind === 'sample') this.#blocks.prepare(this.samples);
+    return changesTo(runs, this.groups.toArray(), this.samples.toArray(), standing);
   }
 
   /** Forgets everything. */
@@ -169,25 +153,26 @@ export class DashboardState {
 interface StandingRun {
   readonly run: string;
   readonly state: Change;
-  readonly rows: Iterable<Change>;
+  readonly series: Series;
   readonly checkpoints: readonly (Checkpoint & { readonly atMs?: number })[];
 }
 
 function* changesTo(
   runs: readonly StandingRun[],
   groups: readonly DashboardGroup[],
-  samples: Iterable<Change>,
+  samples: readonly DashboardSample[],
   standing: Change,
 ): Iterable<Change> {
-  for (const { run, rows, checkpoints, state } of runs) {
+  for (const { run, series, checkpoints, state } of runs) {
     yield state;
-    yield* rows;
+    for (const rows of rowsOf(series)) yield { kind: 'steps', run, ...rows };
     for (const { atMs, ...checkpoint } of checkpoints) {
       yield { kind: 'checkpoint', run, checkpoint, ...(atMs === undefined ? {} : { atMs }) };
     }
   }
   for (const group of groups) yield { kind: 'group', group };
-  yield* samples;
+  for (let from = 0; from < samples.length; from += SAMPLES_A_BLOCK)
+    yield { kind: 'samples', samples: samples.slice(from, from + SAMPLES_A_BLOCK) };
   // Last: it says that everything is there.
   yield standing;
 }

@@ -1,7 +1,7 @@
 import type { DashboardEvent, Failure, Load, Note, OpenRequest, Pause, Standing } from './changes.js';
 import { Ring } from './Ring.js';
 import { Series } from './Series.js';
-import { appendRows, packRows } from './packRows.js';
+import { rowsOf } from './rows.js';
 
 const RETRY_KINDS = new Set(['request-retry', 'sample-resubmitted']);
 const SECONDS_KEPT = 7200;
@@ -34,7 +34,7 @@ export class EventState {
     return this.#bytes;
   }
 
-  /** Bytes that are on their way to the service and count against a budget; undefined where nobody can tell. */
+  /** Bytes that are on their way to the service and count against a budget; undefined if nobody can tell. */
   get bytesBeingSent(): number | undefined {
     const budgets = this.load?.budgets;
     return budgets === undefined ? undefined : budgets.sampleBytes.inUse + budgets.trainingBytes.inUse;
@@ -44,7 +44,7 @@ export class EventState {
   setLoad(load: Load): void {
     this.load = load;
     if (load.calls === 0) {
-      // What nobody waits for any more is not under way, whatever the events told or did not tell.
+      // Requests without a waiting caller are not pending, whatever the events say.
       this.requests.clear();
       this.#bytes = 0;
       this.#endBilling(load.atMs);
@@ -92,7 +92,7 @@ export class EventState {
       failures: this.failures.toArray(),
       notes: this.notes.toArray(),
       counts: { ...this.counts },
-      clock: packRows(this.clock),
+      clock: [...rowsOf(this.clock, SECONDS_KEPT)][0] ?? { index: [], columns: {} },
       ...(this.load === undefined ? {} : { load: this.load }),
     };
   }
@@ -105,7 +105,7 @@ export class EventState {
     for (const failure of failures) this.failures.push(failure);
     for (const note of notes) this.notes.push(note);
     Object.assign(this.counts, counts);
-    appendRows(this.clock, clock);
+    this.clock.appendAll(clock.index, clock.columns);
   }
 
   #follow(event: DashboardEvent): void {
@@ -206,7 +206,7 @@ export class EventState {
     if (second > (this.clock.lastIndex ?? -Infinity)) this.clock.append({ index: second, values: {} });
     const at = this.clock.lastIndex!;
     this.clock.set(at, more, 'add');
-    // A log tells of samples and of nothing that is sent.
+    // A log has samples, but no requests.
     if (this.counts['request-sent'] !== undefined) this.clock.set(at, { bytes: this.#bytes });
     if (this.bytesBeingSent !== undefined) this.clock.set(at, { sending: this.bytesBeingSent });
   }

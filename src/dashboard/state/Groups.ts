@@ -20,7 +20,7 @@ export class Groups {
     return this.#byTask.size;
   }
 
-  /** Adds a group in place of the one of the same task, and drops the oldest ones above the limits. */
+  /** Adds a group, replacing the one of the same task, and drops the oldest ones above the limits. */
   push(group: DashboardGroup): void {
     this.version++;
     const key = `${group.order} ${group.run}`;

@@ -1,3 +1,5 @@
+import { checkAtLeast } from '../../support/checks.js';
+
 /** The last `cap` values, in order; fewer where they are heavy: together they weigh `limit` at most, unless it is one. */
 export class Ring<T> {
   #values: T[] = [];
@@ -12,7 +14,7 @@ export class Ring<T> {
     /** The largest total weight. Default: no limit. */
     readonly limit = Infinity,
   ) {
-    if (!(cap >= 1)) throw new RangeError(`cap must be >= 1, got ${cap}`);
+    checkAtLeast({ cap }, 1);
   }
 
   /** How many values there are. */

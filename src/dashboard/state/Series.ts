@@ -1,3 +1,5 @@
+import { checkAtLeast } from '../../support/checks.js';
+
 /** A row of numbers with its place on the x axis. */
 export interface Row {
   /** The step's number. */
@@ -20,29 +22,17 @@ export class Series {
   #size = FIRST_SIZE;
   #index = new Float64Array(FIRST_SIZE);
   readonly #columns = new Map<string, Float64Array>();
-  #edits = 0;
-  #touched = Infinity;
 
   constructor(
     /** How many rows are kept at most. Default 200,000. */
     readonly cap = 200_000,
   ) {
-    if (!(cap >= 4)) throw new RangeError(`cap must be >= 4, got ${cap}`);
+    checkAtLeast({ cap }, 4);
   }
 
   /** How many rows there are. */
   get length(): number {
     return this.#length;
-  }
-  /** How often something that was there was changed or taken away: what was read of it before may no longer be so. */
-  get edits(): number {
-    return this.#edits;
-  }
-  /** The first row that was changed or taken away since this was last asked; Infinity where none was. */
-  takeTouched(): number {
-    const touched = this.#touched;
-    this.#touched = Infinity;
-    return touched;
   }
   /** The metrics' names. */
   get names(): readonly string[] {
@@ -57,7 +47,7 @@ export class Series {
     return this.#index.subarray(0, this.#length);
   }
 
-  /** A column; NaN where a row has no such value. A view: good until the next change. */
+  /** A column; NaN if a row has no such value. A view: good until the next change. */
   column(name: string): Float64Array | undefined {
     return this.#columns.get(name)?.subarray(0, this.#length);
   }
@@ -76,7 +66,6 @@ export class Series {
     if (!Number.isFinite(index)) return;
     if (this.#length > 0 && index <= this.#index[this.#length - 1]!) {
       this.#length = this.lowerBound(index);
-      this.#touch(this.#length);
     }
     if (this.#length === this.cap) this.#thin();
     if (this.#length === this.#size) this.#grow();
@@ -86,14 +75,14 @@ export class Series {
     for (const name of Object.keys(values)) this.#columnNamed(name)[row] = values[name]!;
   }
 
-  /** Appends many rows, given by column; null where a row has no such value. */
+  /** Appends many rows, given by column; null if a row has no such value. */
   appendAll(index: ArrayLike<number>, columns: Readonly<Record<string, ArrayLike<number | null>>>): void {
     const { length } = index;
     let rises = true;
     for (let row = 0, last = this.lastIndex ?? -Infinity; row < length && rises; last = index[row++]!) {
       rises = index[row]! > last && index[row]! < Infinity;
     }
-    // The plain case, and by far the most frequent: everything comes after what is there, and there is room.
+    // The most frequent case: all rows are newer than the last one, and there is room.
     if (length > 1 && rises && this.#length + length <= this.cap) {
       const start = this.#length;
       while (this.#size < start + length) this.#grow();
@@ -114,11 +103,10 @@ export class Series {
     }
   }
 
-  /** Sets or adds to values of a row that is there; tells whether it was. */
+  /** Sets or adds to values of a row that is there; returns whether it was. */
   set(index: number, values: Readonly<Record<string, number>>, how: 'put' | 'add' = 'put'): boolean {
     const row = this.lowerBound(index);
     if (row >= this.#length || this.#index[row] !== index) return false;
-    this.#touch(row);
     for (const name of Object.keys(values)) {
       const column = this.#columnNamed(name);
       const before = column[row]!;
@@ -138,14 +126,14 @@ export class Series {
     return low;
   }
 
-  /** The same rows, or those from a row on, apart from this one's future. */
-  copy(from = 0): Series {
+  /** The same rows, apart from this one's future. */
+  copy(): Series {
     const copy = new Series(this.cap);
-    copy.#length = Math.max(0, this.#length - from);
+    copy.#length = this.#length;
     copy.#size = Math.max(FIRST_SIZE, copy.#length);
     const sized = (column: Float64Array) => {
       const same = new Float64Array(copy.#size);
-      same.set(column.subarray(from, this.#length));
+      same.set(column.subarray(0, this.#length));
       return same;
     };
     copy.#index = sized(this.#index);
@@ -155,7 +143,6 @@ export class Series {
 
   /** Forgets everything. */
   clear(): void {
-    this.#touch(0);
     this.#length = 0;
     this.#columns.clear();
   }
@@ -179,13 +166,7 @@ export class Series {
     for (const [name, column] of this.#columns) this.#columns.set(name, larger(column));
   }
 
-  #touch(row: number): void {
-    this.#edits++;
-    this.#touched = Math.min(this.#touched, row);
-  }
-
   #thin(): void {
-    this.#touch(0);
     const half = this.#length >> 1;
     const kept = (half + 1) >> 1;
     for (const column of [this.#index, ...this.#columns.values()]) {

@@ -1,4 +1,6 @@
-/** One curve: x ascending, y NaN where there is nothing. */
+import { checkAtLeast } from '../../support/checks.js';
+
+/** One curve: x ascending, y NaN if there is nothing. */
 export interface Curve {
   /** Where each point is. */
   readonly x: Float64Array;
@@ -10,7 +12,7 @@ export interface Curve {
 export interface Aligned {
   /** All positions, in order. */
   readonly x: number[];
-  /** Per curve its value at each position; null where it has none. */
+  /** Per curve its value at each position; null if it has none. */
   readonly ys: (number | null)[][];
 }
 
@@ -21,7 +23,7 @@ export interface Aligned {
  * is kept, in the order they came: a single spike in 100,000 steps stays in sight.
  */
 export function align(curves: readonly Curve[], from: number, to: number, points: number): Aligned {
-  if (!(points >= 2)) throw new RangeError(`points must be >= 2, got ${points}`);
+  checkAtLeast({ points }, 2);
   const parts = curves.map(({ x, y }) => {
     const start = lowerBound(x, from);
     // One more on each side, so that a line leaves the picture instead of ending in it.

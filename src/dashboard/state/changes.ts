@@ -62,7 +62,7 @@ export interface DashboardGroup {
   readonly order: number;
   /** The task's tags. */
   readonly tags: readonly string[];
-  /** Why it was not trained on; absent where it was. */
+  /** Why it was not trained on; absent if it was. */
   readonly dropped?: string;
   /** The tries, in order. */
   readonly tries: readonly DashboardTry[];
@@ -224,56 +224,15 @@ export interface Note {
 /** `logged`: read from a log, which does not say whether the run continues. */
 export type RunStatus = 'running' | 'finished' | 'failed' | 'logged';
 
-/** Numbers by column; null where a row has none. */
+/** Numbers by column; null if a row has none. */
 export type Columns = Readonly<Record<string, readonly (number | null)[]>>;
 
-/**
- * Numbers as base64 of their bytes, little end first: a long column need not be written out in digits. `all` are the
- * same number; of whole ones what they are above `from`, plus one, is kept; all are to be divided by `per`.
- */
-export interface PackedColumn {
-  /** How the numbers are packed. */
-  readonly as: 'all' | 'u8' | 'u16' | 'u32' | 'f32' | 'f64';
-  /** The bytes as base64. */
-  readonly data?: string;
-  /** What to add to each number. */
-  readonly from?: number;
-  /** What to divide each number by. */
-  readonly per?: number;
-}
-
-/** Many rows, by column; a column without a number in them is left out. */
-export interface PackedRows {
-  /** How many rows there are. */
-  readonly size: number;
+/** Rows by column. */
+export interface Rows {
   /** The step of each row. */
-  readonly index: PackedColumn;
-  /** The numbers by column. */
-  readonly columns: Readonly<Record<string, PackedColumn>>;
-}
-
-/** A sample without its tokens: its text is whole. */
-export interface SampleFacts extends Omit<DashboardSample, 'pieces' | 'tokens' | 'logprobs'> {
-  /** The whole text. */
-  readonly text: string;
-  /** How many pieces the text has, and whether they have logprobs. */
-  readonly size: number;
-  /** Whether the pieces have logprobs. */
-  readonly likely?: boolean;
-}
-
-/** Many samples, with what there is a number of for each piece in columns over all of them. */
-export interface PackedSamples {
-  /** The samples without their tokens. */
-  readonly facts: readonly SampleFacts[];
-  /** How long each piece is. */
-  readonly cuts: PackedColumn;
-  /** The tokens of all of them, one after the other. */
-  readonly tokens: PackedColumn;
-  /** How many tokens each piece has, where it is not always one. */
-  readonly counts?: PackedColumn;
-  /** The logprobs of all of them, one after the other. */
-  readonly logprobs?: PackedColumn;
+  readonly index: readonly number[];
+  /** Their numbers. */
+  readonly columns: Columns;
 }
 
 /** The state of all events so far: enough to continue from. */
@@ -289,7 +248,7 @@ export interface Standing {
   /** How many events of each type there were. */
   readonly counts: Readonly<Record<string, number>>;
   /** When each step ended. */
-  readonly clock: PackedRows;
+  readonly clock: Rows;
   /** The client's pending work. */
   readonly load?: Load;
 }
@@ -308,23 +267,12 @@ export type Change =
       /** It starts from nothing: what was known of it is gone. */
       readonly fresh?: boolean;
     }
-  | {
-      /** New steps of a run. */
+  | ({
+      /** Steps of a run, one or many. */
       readonly kind: 'steps';
       /** The run's name. */
       readonly run: string;
-      /** Their numbers. */
-      readonly index: readonly number[];
-      /** Their metrics. */
-      readonly columns: Columns;
-    }
-  /** Many steps at once, as they are sent to a page that comes late. */
-  | ({
-      /** Many steps of a run at once. */
-      readonly kind: 'rows';
-      /** The run's name. */
-      readonly run: string;
-    } & PackedRows)
+    } & Rows)
   /** Values for a step that was sent before, such as those of an evaluation. */
   | {
       /** More metrics of a step. */
@@ -357,7 +305,7 @@ export type Change =
       /** Many samples at once. */
       readonly kind: 'samples';
       /** The samples. */
-      readonly samples: PackedSamples;
+      readonly samples: readonly DashboardSample[];
     }
   /** A group of rollouts; the same task of the same run takes its place. */
   | {

@@ -1,4 +1,5 @@
 import { filter, map, type Observable, take } from 'rxjs';
+import { checkPositive } from '../../support/checks.js';
 import type { Cost } from './trackCost.js';
 
 /** How much a run may cost. What is not given has no limit. */
@@ -29,8 +30,7 @@ export function budgetSpent(
   cost$: Observable<Cost>,
   { usd = Infinity, tokens = Infinity }: Budget,
 ): Observable<BudgetSpent> {
-  if (!(usd > 0)) throw new RangeError(`usd must be > 0, got ${usd}`);
-  if (!(tokens > 0)) throw new RangeError(`tokens must be > 0, got ${tokens}`);
+  checkPositive({ usd, tokens });
   return cost$.pipe(
     filter((cost) => cost.tokens >= tokens || (cost.usd ?? 0) >= usd),
     take(1),

@@ -7,7 +7,7 @@ export interface Reconciliation {
   readonly counted: Pick<Cost, keyof TokenCounts | 'usd'>;
   /** What the service billed. */
   readonly billed: TokenCounts & {
-    /** As far as the service tells; undefined where it has not said yet. */
+    /** As far as the service tells; undefined if it has not said yet. */
     readonly usd: number | undefined;
   };
   /** Billed less counted. */

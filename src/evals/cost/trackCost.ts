@@ -18,7 +18,7 @@ export interface TokenCounts {
 export interface Cost extends TokenCounts {
   /** All tokens together. */
   readonly tokens: number;
-  /** In US dollars, as far as there are prices; undefined where no model has one. */
+  /** In US dollars, as far as there are prices; undefined if no model has one. */
   readonly usd: number | undefined;
   /** Models without a price: their tokens are counted, and are not in `usd`. */
   readonly unpriced: readonly string[];
@@ -37,12 +37,12 @@ export interface TrackCostOptions {
 }
 
 /**
- * What a service's work costs, as its results arrive: the sum so far, first of nothing.
+ * What a service's work costs, as its results arrive: a running total that starts at zero.
  *
  * ```ts
  * const cost$ = trackCost(service.events$, { model: 'Qwen/Qwen3-8B', prices: readPrices('prices.json') });
  * ```
- * Counting starts with the first subscriber, and all share one count; who comes later gets the newest sum at once. Work whose result
+ * Counting starts with the first subscriber, and all share one count; later subscribers get the newest total at once. Work whose result
  * nobody waited for is billed and not counted here. Completes with the events.
  */
 export function trackCost(
@@ -84,7 +84,7 @@ function added(sum: Cost, used: TokenCounts, price: ModelPrice | undefined, mode
   };
 }
 
-/** What so many tokens cost, in US dollars. */
+/** The price of a number of tokens, in US dollars. */
 export function priceOf({ prompt, cached, sampled, trained }: TokenCounts, price: ModelPrice): number {
   const { prefill, cached: cachedPrice = prefill, sample, train } = price;
   return ((prompt - cached) * prefill + cached * cachedPrice + sampled * sample + trained * train) / 1e6;

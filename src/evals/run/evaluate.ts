@@ -8,7 +8,8 @@ import {
   type OperatorFunction,
   type SchedulerLike,
 } from 'rxjs';
-import type { Renderer } from '../../chat/renderers/Renderer.js';
+import { checkAtLeast, checkIntegers, checkPositive } from '../../support/checks.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { SamplingClient } from '../../client/SamplingClient.js';
 import { mergeMapWeighted } from '../../operators/mergeMapWeighted.js';
 import type { Sampleable } from '../../operators/sampleFrom.js';
@@ -83,13 +84,11 @@ export function evaluate<T, S extends Sampleable = SamplingClient>(
   const { sampler, samples = 1, seed = 0, retries = 2, timeoutMs = 3_600_000, concurrency = 2000 } = options;
   const { id = exampleId, input = inputText, expected = expectedOf, skip = () => false } = options;
   const { samplingParams, scheduler = asyncScheduler } = options;
-  if (!Number.isInteger(samples) || samples < 1)
-    throw new RangeError(`samples must be an integer >= 1, got ${samples}`);
-  if (!Number.isInteger(retries) || retries < 0)
-    throw new RangeError(`retries must be an integer >= 0, got ${retries}`);
-  if (!Number.isSafeInteger(seed)) throw new RangeError(`seed must be an integer, got ${seed}`);
-  if (!(concurrency >= 1)) throw new RangeError(`concurrency must be >= 1, got ${concurrency}`);
-  if (!(timeoutMs > 0)) throw new RangeError(`timeoutMs must be > 0, got ${timeoutMs}`);
+  checkIntegers({ samples }, 1);
+  checkIntegers({ retries }, 0);
+  checkIntegers({ seed });
+  checkAtLeast({ concurrency }, 1);
+  checkPositive({ timeoutMs });
   return (source) =>
     new Observable<EvalRecord>((subscriber) => {
       const policy = new LivePolicy<S>();

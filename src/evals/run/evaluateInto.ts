@@ -4,7 +4,7 @@ import type { Sampleable } from '../../operators/sampleFrom.js';
 import type { Agent } from '../../rl/sampling/rollout.js';
 import { evaluate, type EvaluateOptions } from './evaluate.js';
 import { intoFile } from './internal/intoFile.js';
-import { packageVersion } from './internal/packageVersion.js';
+import { packageVersion } from '../../support/packageVersion.js';
 import { scorersByName } from './internal/scorersByName.js';
 import type { EvalProtocol, EvalRecord } from './record.js';
 

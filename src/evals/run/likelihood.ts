@@ -12,8 +12,9 @@ import {
   type SchedulerLike,
   toArray,
 } from 'rxjs';
-import type { Renderer, TrainOn } from '../../chat/renderers/Renderer.js';
-import { cancelling } from '../../operators/internal/cancelling.js';
+import { checkAtLeast } from '../../support/checks.js';
+import type { Renderer, TrainOn } from '../../chat/renderers/core/Renderer.js';
+import { cancelling } from '../../support/cancelling.js';
 import { mergeMapWeighted } from '../../operators/mergeMapWeighted.js';
 import type { Sampleable } from '../../operators/sampleFrom.js';
 import { toDatums, type ToDatumsOptions } from '../../operators/toDatums.js';
@@ -57,7 +58,7 @@ export interface LikelihoodOptions extends Pick<ToDatumsOptions<TrainOn>, 'train
 export function likelihood(options: LikelihoodOptions): OperatorFunction<unknown, EvalRecord> {
   const { renderer, id = exampleId, concurrency = 200, skip = () => false, scheduler = asyncScheduler } = options;
   const { sampler, trainOn, accuracy = true } = options;
-  if (!(concurrency >= 1)) throw new RangeError(`concurrency must be >= 1, got ${concurrency}`);
+  checkAtLeast({ concurrency }, 1);
   const measure = (row: unknown): Observable<readonly DatumScore[]> =>
     of(row).pipe(
       toDatums(renderer, { onBadRow: 'error', ...(trainOn === undefined ? {} : { trainOn }) }),

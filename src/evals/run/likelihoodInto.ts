@@ -1,7 +1,7 @@
 import { asyncScheduler, type OperatorFunction } from 'rxjs';
 import type { EvalFileOptions } from './evaluateInto.js';
 import { intoFile } from './internal/intoFile.js';
-import { packageVersion } from './internal/packageVersion.js';
+import { packageVersion } from '../../support/packageVersion.js';
 import { likelihood, type LikelihoodOptions } from './likelihood.js';
 import type { EvalRecord } from './record.js';
 

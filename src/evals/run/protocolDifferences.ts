@@ -5,7 +5,7 @@ import type { EvalProtocol } from './record.js';
 export interface ProtocolDifference {
   /** The setting that differs, such as `samplingParams`. */
   readonly name: string;
-  /** As JSON; `absent` where it is not told. */
+  /** As JSON; `absent` if it is not told. */
   readonly before: string;
   /** Its value in the later evaluation, as text. */
   readonly after: string;

@@ -4,7 +4,7 @@ import type { EvalProtocol } from './record.js';
 
 const MOST_BYTES = 1024 * 1024;
 
-/** How the evaluation in a result file was made: its first line. @throws Error where the file is none */
+/** How the evaluation in a result file was made: its first line. @throws Error if the file is not a result file */
 export function readProtocol(path: string): EvalProtocol {
   const descriptor = openSync(path, 'r');
   try {

@@ -1,8 +1,9 @@
 import { defer, map, type Observable, retry } from 'rxjs';
-import type { Renderer } from '../../chat/renderers/Renderer.js';
-import { cancelling } from '../../operators/internal/cancelling.js';
+import { checkIntegers } from '../../support/checks.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
+import { cancelling } from '../../support/cancelling.js';
 import type { Sampleable } from '../../operators/sampleFrom.js';
-import { seedFrom } from '../../rl/sampling/seeds.js';
+import { seedFrom } from '../../support/random.js';
 import type { SamplingParams } from '../../wire/sampling.js';
 import type { ScoreArgs } from './scorer.js';
 
@@ -26,8 +27,7 @@ export interface JudgedOptions {
  * A judgement that still cannot be read after its retries is a failure of the sample, not a score of 0.
  */
 export function judged({ sampler, renderer, criteria, samplingParams, retries = 2 }: JudgedOptions) {
-  if (!Number.isInteger(retries) || retries < 0)
-    throw new RangeError(`retries must be an integer >= 0, got ${retries}`);
+  checkIntegers({ retries }, 0);
   return function judged(args: ScoreArgs): Observable<number> {
     let attempt = 0;
     const prompt = renderer.buildGenerationPrompt([{ role: 'user', content: question(criteria, args) }]);
@@ -51,7 +51,7 @@ function question(criteria: string, { input, output, expected }: ScoreArgs): str
   );
 }
 
-/** The last score in the text. @throws Error where there is none from 0 to 1 */
+/** The last score in the text. @throws Error if there is none from 0 to 1 */
 function readScore(text: string): number {
   const said = [...text.matchAll(/"score"\s*:\s*(-?\d*\.?\d+)/g)].at(-1)?.[1];
   if (said === undefined) throw new Error('the judge gave no score');

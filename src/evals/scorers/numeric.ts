@@ -1,3 +1,4 @@
+import { checkAtLeast } from '../../support/checks.js';
 import { wanted } from './internal/wanted.js';
 import type { ScoreArgs } from './scorer.js';
 
@@ -11,7 +12,7 @@ const NUMBER = /[-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|\d)(?:[eE][-+]?\d+)?
 
 /** 1 where the last number of the output is the last number that is expected, else 0. `1,024.50` and `−3` are numbers. */
 export function numeric({ tolerance = 1e-6 }: NumericOptions = {}) {
-  if (!(tolerance >= 0)) throw new RangeError(`tolerance must be >= 0, got ${tolerance}`);
+  checkAtLeast({ tolerance }, 0);
   return function numeric(args: ScoreArgs): number {
     const text = wanted('numeric', args);
     const right = lastNumber(text);

@@ -56,7 +56,7 @@ export interface CorpusSummary {
   readonly perplexity: number;
   /** Loss per byte of text, in bits: comparable between tokenizers. */
   readonly bitsPerByte: number;
-  /** The share of tokens that the model thinks likeliest; NaN where the service does not tell. */
+  /** The share of tokens that the model thinks likeliest; NaN if the service does not tell. */
   readonly accuracy: number;
 }
 

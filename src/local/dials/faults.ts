@@ -1,4 +1,4 @@
-import { seededRandom } from './random.js';
+import { seededRandom } from '../../support/random.js';
 
 /** What goes wrong. */
 export type Fault =
@@ -9,7 +9,7 @@ export type Fault =
       readonly status: number;
       /** The message in its body. Default `injected fault`. */
       readonly detail?: string;
-      /** Sent in place of `{ detail }`; a string goes out as text/plain. */
+      /** Sent instead of `{ detail }`; a string goes out as text/plain. */
       readonly body?: unknown;
       /** Seconds or an HTTP date, as it should stand in the header. */
       readonly retryAfter?: number | string;

@@ -49,7 +49,7 @@ export class Quota {
     };
   }
 
-  /** Resolves when there is room; whoever waited longest goes first. */
+  /** Resolves when there is room; first come, first served. */
   async room(): Promise<void> {
     while (this.full) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }

@@ -8,7 +8,7 @@ import { findCheckpoint } from './samplerSource.js';
 type Copy = TypeOf<typeof CopyWeightsRequest>;
 
 /**
- * Copies a checkpoint of either kind into a run of its own, which holds the copy and is never trained.
+ * Copies a checkpoint of either kind into a new run, which holds the copy and is never trained.
  *
  * @throws HttpError 403 for a token that opens nothing, 404 for no such checkpoint, 409 for a slot that is taken.
  */

@@ -4,13 +4,13 @@ import type { LocalService } from '../service/localService.js';
 import { SamplingSession } from '../service/samplingSessions.js';
 import { samplerSource } from './samplerSource.js';
 
-/** Clients count clones in blocks; so many blocks are left free for those that joined before the service started again. */
+/** Clients count clones in blocks; this many blocks stay reserved for clients that joined before a restart. */
 const CLONES_BEFORE = 1_000_000;
 
 /**
  * The sampler of an id, also one that an earlier process made from a base model or a checkpoint.
  *
- * @throws HttpError 410 where its session is over, else 404, and why it is gone if that is known.
+ * @throws HttpError 410 if its session is over, else 404, and why it is gone if that is known.
  */
 export function findSampler(service: LocalService, id: string): SamplingSession {
   const known = service.samplingSessions.find(id) ?? restoreSampler(service, id);

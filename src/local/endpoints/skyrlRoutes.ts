@@ -81,7 +81,7 @@ export function skyrlRoutes(service: LocalService, tinker: readonly Route[]): Ro
   ];
 }
 
-/** It takes the body for JSON: bytes that are no text crash it, text that is no JSON is only refused. */
+/** It takes the body for JSON: bytes that are not UTF-8 crash it, invalid JSON is only refused. */
 function refuseProtobuf(context: RequestContext): void {
   if (!context.sendsProtobuf) return;
   try {

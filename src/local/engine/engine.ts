@@ -153,7 +153,7 @@ export class Engine {
     return this.#inTurn(modelId, () => this.#link.call<void>('disposeModel', [modelId]));
   }
 
-  /** Forgets a sampler; samples under way still finish. */
+  /** Forgets a sampler; pending samples still finish. */
   disposeSampler(samplerId: string): Promise<void> {
     return this.#link.call<void>('disposeSampler', [samplerId]);
   }

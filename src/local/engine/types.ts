@@ -86,7 +86,7 @@ export interface NamedTensor {
 }
 
 /**
- * Everything needed to go on training: adapter weights, Adam moments, step count. Gradients gathered but not yet
+ * Everything needed to continue training: adapter weights, Adam moments, step count. Gradients gathered but not yet
  * applied are not part of it. Weights are named as in a PEFT adapter file; the moments are the same names under
  * `adam.m.` and `adam.v.`.
  */
@@ -159,7 +159,7 @@ export interface SampledTokens {
 
 export interface SampleResult {
   readonly sequences: readonly SampledTokens[];
-  /** As long as the prompt; NaN where nothing was scored (always at 0). */
+  /** As long as the prompt; NaN if nothing was scored (always at 0). */
   readonly promptLogprobs?: Float32Array;
   readonly topkPromptLogprobs?: TopkTable;
   /** float32, same shape and layout as asked; 0 where −1 was asked. */

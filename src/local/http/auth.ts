@@ -1,4 +1,5 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
+import { bearerOf, sameSecret } from '../../support/http/access.js';
 import type { RequestContext } from './requestContext.js';
 
 /** What a token says about who holds it. */
@@ -17,12 +18,6 @@ export const LOCAL_ORGANIZATION = 'local';
 export const LOCAL_EMAIL = 'local@localhost';
 
 export const randomApiKey = (): string => `tml-${randomBytes(24).toString('base64url')}`;
-
-/** Compares secrets of any length in a time that tells nothing about them. */
-export function sameSecret(a: string, b: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(a), digest(b));
-}
 
 /** Knows the API key, and gives out and checks the short-lived tokens it can be exchanged for. */
 export class Authenticator {
@@ -82,6 +77,5 @@ const part = (value: object): string => Buffer.from(JSON.stringify(value)).toStr
 
 /** The credential a request carries: `X-API-Key`, or a bearer token. */
 export function credentialOf(context: Pick<RequestContext, 'header'>): string | undefined {
-  const bearer = /^Bearer (.+)$/.exec(context.header('authorization') ?? '')?.[1];
-  return context.header('x-api-key') ?? bearer;
+  return context.header('x-api-key') ?? bearerOf(context.header('authorization'));
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
+import { readBody as readWhole } from '../../support/http/readBody.js';
 import type { ByteBudget } from './byteBudget.js';
 import { HttpError } from './httpError.js';
 
@@ -18,7 +19,7 @@ const DECOMPRESS: ReadonlyMap<string, Decompress | undefined> = new Map(
 
 /** Bodies up to this size, which heartbeats and polls have, never wait for room. */
 const SMALL_BYTES = 64 * 1024;
-/** Deflate makes at most about so many bytes of one. */
+/** Maximum DEFLATE expansion ratio. */
 const MOST_FROM_ONE = 1032;
 
 export interface ReadBody {
@@ -52,14 +53,7 @@ const growth: ReadonlyMap<string, number> = new Map([
 ]);
 
 async function readAll(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  let size = 0;
-  for await (const part of request as AsyncIterable<Buffer>) {
-    size += part.length;
-    if (size > limitBytes) throw tooLarge(limitBytes);
-    parts.push(part);
-  }
-  const packed = parts.length === 1 ? parts[0]! : Buffer.concat(parts, size);
+  const packed = await readWhole(request, limitBytes, { tooLarge, incomplete });
   return decompress(packed, encodingOf(request), limitBytes);
 }
 
@@ -77,3 +71,5 @@ async function decompress(packed: Buffer, encoding: string, limitBytes: number):
 
 const tooLarge = (limitBytes: number): HttpError =>
   new HttpError(413, `the request body is larger than ${limitBytes} bytes`, { connection: 'close' });
+
+const incomplete = (): HttpError => new HttpError(400, 'the request body is not complete');

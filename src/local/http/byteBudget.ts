@@ -1,4 +1,4 @@
-/** Bytes that may be held at once. Who finds no room waits in line. */
+/** Limits the bytes held at once. Callers queue until there is room. */
 export class ByteBudget {
   readonly #limit: number;
   readonly #waiting: (() => void)[] = [];

@@ -51,7 +51,7 @@ export class RequestContext {
     return (this.header('accept') ?? '').includes(PROTOBUF_TYPE);
   }
 
-  /** @throws HttpError 422 when the body is no JSON. */
+  /** @throws HttpError 422 if the body is not JSON. */
   json(): unknown {
     if (this.#json === undefined) {
       if (isTooDeep(this.body)) throw new HttpError(422, `the JSON body is nested deeper than ${MAX_DEPTH} levels`);

@@ -3,11 +3,12 @@ import { readFile, stat } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
+import { allowsName, hostName, isLoopback } from '../../support/http/access.js';
+import { close, listen } from '../../support/http/listen.js';
 import type { Fault } from '../dials/faults.js';
 import { toFailure } from '../queue/failure.js';
 import { readBody } from './body.js';
 import { ByteBudget } from './byteBudget.js';
-import { allowsHost } from './hostCheck.js';
 import { HttpError } from './httpError.js';
 import { json, text, type Reply, type ReplyHeaders } from './reply.js';
 import { RequestContext } from './requestContext.js';
@@ -16,7 +17,7 @@ import type { SeenRequest, SeenResponse } from './seen.js';
 
 const API_PREFIX = '/api/v1/';
 const HEADERS_TIMEOUT_MS = 60_000;
-/** So many bodies of the largest size are held at once; more wait. */
+/** How many bodies of the largest size are held at once; further ones wait. */
 const LARGEST_BODIES = 4;
 /** How long a client that was refused may take to read the answer before its connection is cut. */
 const GRACE_MS = 500;
@@ -61,21 +62,12 @@ export class HttpServer {
   }
 
   listen(): Promise<AddressInfo> {
-    return new Promise((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen(this.#options.port, this.#options.host, () => {
-        this.#server.off('error', reject);
-        resolve(this.#server.address() as AddressInfo);
-      });
-    });
+    return listen(this.#server, this.#options.port, this.#options.host);
   }
 
   /** Stops listening and cuts every connection. */
   close(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#server.close(() => resolve());
-      this.#server.closeAllConnections();
-    });
+    return close(this.#server);
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -118,7 +110,8 @@ export class HttpServer {
     signal: AbortSignal,
   ): Promise<{ readonly context: RequestContext; readonly releaseBody?: () => void }> {
     const { host } = request.headers;
-    if (!allowsHost(this.#options.host, host)) throw new HttpError(403, 'this Host header is not allowed here');
+    if (isLoopback(this.#options.host) && !allowsName(hostName(host ?? ''), this.#options.host))
+      throw new HttpError(403, 'this Host header is not allowed here');
     const url = urlOf(request);
     if (!url.pathname.startsWith(API_PREFIX)) throw new HttpError(404, 'not found');
     const endpoint = url.pathname.slice(API_PREFIX.length);

@@ -1,5 +1,5 @@
 import type { Authenticator } from './auth.js';
-import { sameSecret } from './auth.js';
+import { sameSecret } from '../../support/http/access.js';
 import { HttpError } from './httpError.js';
 import type { RequestContext } from './requestContext.js';
 

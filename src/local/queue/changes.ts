@@ -1,4 +1,4 @@
-/** Wakes whoever waits for something to change, with a time limit. */
+/** Wakes callers that wait for a change, with a time limit. */
 export class Changes {
   readonly #waiters = new Set<() => void>();
 

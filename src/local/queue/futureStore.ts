@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { LocalFuture, type FutureOwner } from './localFuture.js';
 
 export interface FutureStoreOptions {
-  /** How long a settled future is kept for whoever asks again. */
+  /** How long a settled future is kept for repeated polls. */
   readonly keepMs: number;
   /** Results kept at most; the oldest go first. */
   readonly keepBytes: number;

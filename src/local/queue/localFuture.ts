@@ -31,7 +31,7 @@ export interface FutureOwner {
 export class LocalFuture {
   #state: FutureState = { type: 'pending' };
   readonly changes = new Changes();
-  /** Why the work has not started, for whoever polls. */
+  /** Why the work has not started; sent with polls. */
   waitingFor: string | undefined;
   /** Held back by a quota, whatever the queue as a whole does. */
   throttled = false;

@@ -2,7 +2,7 @@ import { toFailure } from './failure.js';
 import type { Lane, Later, Operation } from './lane.js';
 
 export interface LockstepClockOptions {
-  /** Length of a cycle; 0 runs work as soon as it is there. */
+  /** Length of a cycle; 0 runs work as soon as it arrives. */
   readonly clockMs: number;
   readonly now: () => number;
   readonly onRun?: (operation: Operation, cycle: number, startedAt: number, endedAt: number) => void;

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { writeAtomically } from '../store/atomicFile.js';
+import { replaceFile } from '../../support/files/writeAtomically.js';
 import { Mutex } from '../store/mutex.js';
 
 const HOUR_MS = 3_600_000;
@@ -86,7 +86,7 @@ export class UsageLedger {
   #save(): Promise<void> {
     this.#timer = undefined;
     const text = JSON.stringify({ version: 1, buckets: [...this.#buckets.values()] });
-    return this.#mutex.run(() => writeAtomically(this.path, text));
+    return this.#mutex.run(() => replaceFile(this.path, text));
   }
 }
 

@@ -3,7 +3,7 @@ import { copyFile, link, mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseTinkerPath, type CheckpointType, type UserMetadata } from '../../wire/index.js';
 import { UserError } from '../queue/failure.js';
-import { writeAtomically } from './atomicFile.js';
+import { replaceFile } from '../../support/files/writeAtomically.js';
 import { distinctTimes } from './distinctTimes.js';
 import { FOLDER_BY_TYPE, tinkerPath, type Manifest, type ManifestFile, type WeightsInfo } from './manifest.js';
 import { Mutex } from './mutex.js';
@@ -36,7 +36,7 @@ export class CheckpointStore {
     this.#byPath = new Map(manifests.map((manifest) => [tinkerPath(manifest), manifest]));
   }
 
-  /** Reads what is there and clears away what an interrupted save left behind. */
+  /** Reads the existing checkpoints and deletes what an interrupted save left behind. */
   static async open(root: string, now: () => number): Promise<CheckpointStore> {
     await mkdir(root, { recursive: true });
     return new CheckpointStore(root, now, await scanCheckpoints(root));
@@ -172,7 +172,7 @@ export class CheckpointStore {
     const path = tinkerPath(manifest);
     const folder = this.#folder(manifest);
     const before = this.#byPath.get(path);
-    await writeAtomically(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
+    await replaceFile(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
     this.#byPath.set(path, manifest);
     const kept = new Set(manifest.files.map(({ stored }) => stored));
     for (const { stored } of before?.files ?? []) {
@@ -244,7 +244,7 @@ async function writeContents(folder: string, files: ReadonlyMap<string, Uint8Arr
 
 async function writeContent(folder: string, name: string, content: Uint8Array): Promise<ManifestFile> {
   const stored = `${randomBytes(6).toString('hex')}-${name}`;
-  await writeAtomically(join(folder, stored), content);
+  await replaceFile(join(folder, stored), content);
   return { name, stored, sizeBytes: content.byteLength, sha256: digest(content) };
 }
 

@@ -4,7 +4,7 @@ import { UserError } from '../queue/failure.js';
 /**
  * Files encrypted to every one of some age recipients (`age1…`), each with `.age` at the end of its name.
  *
- * @throws UserError for a recipient that is none, and where the npm package `age-encryption` is not installed.
+ * @throws UserError for an invalid recipient, and if the npm package `age-encryption` is not installed.
  */
 export async function encryptFiles(
   files: ReadonlyMap<string, Uint8Array>,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { decodeState, encodeState } from '../engine/files/checkpoint.js';
 import type { ModelState } from '../engine/types.js';
 import { UserError } from '../queue/failure.js';
-import { isTemporary, writeAtomically } from './atomicFile.js';
+import { isTemporary, replaceFile } from '../../support/files/writeAtomically.js';
 
 const OURS = /^[0-9a-f]{24}\.safetensors$/;
 
@@ -33,7 +33,7 @@ export class EphemeralStates {
   /** Writes the weights and gives a function that reads them again. */
   async keep(id: string, state: ModelState): Promise<() => Promise<ModelState>> {
     const path = this.#path(id);
-    await writeAtomically(path, encodeState(state));
+    await replaceFile(path, encodeState(state));
     this.#kept.set(id, 0);
     await this.#dropOldest();
     return async () => {

@@ -10,8 +10,7 @@ const held = new Set<string>();
 /**
  * Claims a data folder for this process. The claim of a process that is gone is removed.
  *
- * Each process writes a claim of its own first and looks at the others' afterwards: of two that come at the same moment at least one
- * sees the other and gives way, so that there are never two owners. It may happen that both give way.
+ * Each process first writes its claim and then reads the others: of two that start at the same moment, at least one sees the other and gives up, so there are never two owners. Both may give up.
  *
  * @returns a function that gives the folder back.
  * @throws Error when a running service has it.

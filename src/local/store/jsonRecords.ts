@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isTemporary, writeAtomically } from './atomicFile.js';
+import { isTemporary, replaceFile } from '../../support/files/writeAtomically.js';
 import { Mutex } from './mutex.js';
 import { folderOf } from './names.js';
 
@@ -47,7 +47,7 @@ export class JsonRecords<A extends object> {
     const isNew = !this.#records.has(id);
     this.#records.set(id, record);
     try {
-      await this.#mutex.run(() => writeAtomically(this.#path(id), `${JSON.stringify(record)}\n`));
+      await this.#mutex.run(() => replaceFile(this.#path(id), `${JSON.stringify(record)}\n`));
     } catch (error) {
       if (isNew) this.#records.delete(id);
       throw error;

@@ -1,6 +1,6 @@
 import { readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isTemporary } from './atomicFile.js';
+import { isTemporary } from '../../support/files/writeAtomically.js';
 import { FOLDER_BY_TYPE, isManifest, type Manifest } from './manifest.js';
 
 export const MANIFEST = 'manifest.json';

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SPECIAL, SPECIAL_NAMES } from '../engine/model/vocabulary.js';
-import { writeAtomically } from './atomicFile.js';
+import { replaceFile } from '../../support/files/writeAtomically.js';
 
 /** The sign that byte-level tokenizers of Hugging Face write for each byte: itself where it prints, else one from U+0100 on. */
 function byteSigns(): string[] {
@@ -51,7 +51,7 @@ const config = {
  */
 export async function writeTokenizer(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true });
-  await writeAtomically(join(folder, 'tokenizer.json'), JSON.stringify(tokenizer()));
-  await writeAtomically(join(folder, 'tokenizer_config.json'), JSON.stringify(config));
+  await replaceFile(join(folder, 'tokenizer.json'), JSON.stringify(tokenizer()));
+  await replaceFile(join(folder, 'tokenizer_config.json'), JSON.stringify(config));
   return folder;
 }

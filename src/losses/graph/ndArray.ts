@@ -61,7 +61,7 @@ export function places(shape: readonly number[], strideOf: (axis: number) => num
   return result;
 }
 
-/** An axis counted from the front. @throws RangeError for one that is not there. */
+/** An axis counted from the front. @throws RangeError if there is no such axis. */
 export function axisOf(axis: number, rank: number): number {
   // One number alone counts as one dimension here, as in PyTorch.
   const dimensions = Math.max(rank, 1);
@@ -72,7 +72,7 @@ export function axisOf(axis: number, rank: number): number {
   return counted;
 }
 
-/** A place along a dimension, counted from its end if negative. @throws RangeError where there is none. */
+/** A place along a dimension, counted from its end if negative. @throws RangeError if there is none. */
 export function placeOf(index: number, extent: number): number {
   const counted = index < 0 ? index + extent : index;
   if (!Number.isInteger(index) || counted < 0 || counted >= extent) {

@@ -70,7 +70,7 @@ export class Program {
 
   /**
    * The loss of one datum, its derivative by every logprob, and its metrics. `held` has the values of detached nodes: those it lacks are
-   * added, those it has are used in place of new ones, as finite differences need it.
+   * added, those it has are used instead of new ones, as finite differences need it.
    */
   run(given: readonly ProgramInput[], held?: Map<string, Value>): ProgramResult {
     const values = new Map<string, Value>();

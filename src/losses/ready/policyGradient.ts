@@ -1,3 +1,4 @@
+import { checkAtLeast } from '../../support/checks.js';
 import { defineLoss } from '../defineLoss.js';
 import type { TracedLoss } from '../TracedLoss.js';
 
@@ -32,7 +33,7 @@ export interface ClippedPolicyGradientOptions {
  */
 export function clippedPolicyGradient({ low = 0.8, high = 1.2 }: ClippedPolicyGradientOptions = {}): TracedLoss {
   if (!(low >= 0 && low <= 1)) throw new RangeError(`low must be from 0 to 1, got ${low}`);
-  if (!(high >= 1)) throw new RangeError(`high must be >= 1, got ${high}`);
+  checkAtLeast({ high }, 1);
   return defineLoss(
     ({ logprobs, old_logprobs: old, advantages }) => {
       const ratio = logprobs.sub(old).exp();

@@ -1,3 +1,4 @@
+import { checkAtLeast } from '../../support/checks.js';
 import { definePairLoss, type PairInputs } from '../definePairLoss.js';
 import type { LossInputs } from '../defineLoss.js';
 import type { LossOps } from '../trace/ops.js';
@@ -100,7 +101,7 @@ export interface SimpoOptions {
  */
 export function simpo({ beta = 2, gamma = 1 }: SimpoOptions = {}): TracedLoss {
   positive('beta', beta);
-  if (!(gamma >= 0)) throw new RangeError(`gamma must be >= 0, got ${gamma}`);
+  checkAtLeast({ gamma }, 0);
   return definePairLoss(
     ({ chosen, rejected }, ops) => {
       const [better, worse] = [meanLogprob(chosen, ops).mul(beta), meanLogprob(rejected, ops).mul(beta)];

@@ -1,3 +1,4 @@
+import { checkAtLeast } from '../../support/checks.js';
 import { addLosses } from '../addLosses.js';
 import { defineLoss } from '../defineLoss.js';
 import type { TracedLoss } from '../TracedLoss.js';
@@ -78,5 +79,5 @@ export function klRegularized(loss: TracedLoss, options: KlOptions): TracedLoss 
 }
 
 function check(coefficient: number): void {
-  if (!(coefficient >= 0)) throw new RangeError(`coefficient must be >= 0, got ${coefficient}`);
+  checkAtLeast({ coefficient }, 0);
 }

@@ -7,7 +7,7 @@ export type Entry = (...given: never[]) => unknown;
 export type Line = () => string | undefined;
 
 /**
- * Where `entry` was called from, as `file:line:column`; undefined where the engine does not tell. The stack is cut at the function
+ * Where `entry` was called from, as `file:line:column`; undefined if the engine does not tell. The stack is cut at the function
  * and not by file names, so that it holds in bundles, too.
  */
 export function callerLine(entry: Entry): Line {

@@ -1,6 +1,5 @@
 import type { CustomLossGraph } from '../../wire/customLoss.js';
 import { NotScalarError, Program } from '../graph/program.js';
-import { findBranch } from './branches.js';
 import type { Entry } from './callerLine.js';
 import { inputsByName } from './inputsByName.js';
 import { opsOf, type LossOps } from './ops.js';
@@ -31,8 +30,6 @@ export interface Recording {
   readonly expression: LossExpression;
   /** The function of this package that the caller called. */
   readonly entry: Entry;
-  /** The caller's own function, where there is one. */
-  readonly define?: Entry;
 }
 
 export interface RecordedLoss {
@@ -44,7 +41,7 @@ export interface RecordedLoss {
 const METRIC = /^[a-z0-9_./-]{1,64}$/;
 
 /** Runs the function once on values that only remember what is done with them. @throws ValidationError */
-export function record({ name, derivedBy, ranks, expression, entry, define }: Recording): RecordedLoss {
+export function record({ name, derivedBy, ranks, expression, entry }: Recording): RecordedLoss {
   const trace = new Trace(name, entry);
   const returned: unknown = expression(inputsByName(trace, derivedBy), opsOf(trace));
   const { loss, metrics } = parts(returned);
@@ -57,11 +54,6 @@ export function record({ name, derivedBy, ranks, expression, entry, define }: Re
   trace.output(loss, Object.fromEntries(named) as Record<string, unknown>);
   if (!derivedBy.some((each) => trace.uses(each)))
     throw trace.error('it does not depend on the logprobs, so nothing could be learned from it');
-  const branch = define && findBranch(define, derivedBy.length === 1 ? 'inputs' : 'sides');
-  if (branch !== undefined)
-    throw trace.error(
-      `line ${branch.line} of its function branches on the value ${branch.test}. What JavaScript decides (if, ?:, &&, ||, ??, !, ===, while) cannot be recorded: use ops.where`,
-    );
   const inputs = trace.nodes.filter(({ op }) => op === 'placeholder').map(({ target }) => target);
   checkScalars(trace, inputs, derivedBy, ranks);
   return { inputs, graph: { format: 1, nodes: trace.nodes } };
@@ -76,7 +68,7 @@ function parts(returned: unknown): { readonly loss: unknown; readonly metrics: R
 
 const SHAPES: Readonly<Record<0 | 1 | 2, readonly number[]>> = { 0: [], 1: [3], 2: [3, 2] };
 
-/** Tries the loss on made-up numbers, for targets of both ranks. @throws ValidationError where neither makes one number of it. */
+/** Tries the loss on made-up numbers, for targets of both ranks. @throws ValidationError if neither makes one number of it. */
 function checkScalars(
   trace: Trace,
   inputs: readonly string[],

@@ -36,7 +36,16 @@ const deleteProperty = (target: Tensor): never => refuse(target, 'nothing can be
 const has = (target: Tensor): never => refuse(target, 'what it holds is not known while it is recorded', has);
 const ownKeys = (target: Tensor): never => refuse(target, LOOP, ownKeys);
 
-/** Stands around a tensor: what would look at its values, or change them, is an error that says what to call instead. */
+/**
+ * Stands around a tensor: what would look at its values, or change them, is an error that says what to call instead.
+ *
+ * JavaScript asks an object for nothing when it tests whether it is true, or compares it with `===`. So a bare `x ? a : b` (also `!`, `&&`,
+ * `||`, `??`) takes the same way as for any other object, and is not noticed if `x` is used elsewhere, too; a comparison that is only
+ * tested is (`Trace.output`). Only reading the source could find the rest. A parser did so once: 160 lines and a dependency of every
+ * installation, silent about any function that the loss calls. It is not worth that. The way taken does not depend on data, so
+ * the recorded loss is what the program says; type checkers refuse `===` with a number, and linters that know types report a
+ * condition that is always true.
+ */
 export const WATCH: ProxyHandler<Tensor> = { get, set, deleteProperty, has, ownKeys };
 
 function refuse(target: Tensor, why: string, trap: Entry): never {

@@ -1,7 +1,7 @@
 import { concatMap, type MonoTypeOperatorFunction, Observable, Subject } from 'rxjs';
 import { currentGate } from '../gate.js';
 import type { Evaluation } from '../step.js';
-import { listen, Listeners } from './listen.js';
+import { listen, Listeners } from '../gates/listen.js';
 import type { SubmittedStep } from './submitSteps.js';
 
 /**

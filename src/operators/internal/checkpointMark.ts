@@ -1,7 +1,7 @@
 import { concat, forkJoin, from, map, type Observable, type ObservableInput } from 'rxjs';
 import type { Saves } from '../Trainable.js';
 import type { Checkpoint, Mark, MarkedBatch, MarkPoint } from '../trainingBatch.js';
-import { lacks } from './lacks.js';
+import { lacks } from '../steps/lacks.js';
 
 /** A checkpoint that is wanted, and when. */
 export interface CheckpointPlan {

@@ -1,5 +1,5 @@
-import type { Message, ToolSpec } from '../../chat/renderers/Message.js';
-import { type Conversation, toConversation } from '../../sources/toConversation.js';
+import type { Message, ToolSpec } from '../../chat/renderers/core/Message.js';
+import { type Conversation, toConversation } from '../../chat/data/toConversation.js';
 
 /** A row of no known form. */
 export class NotAConversation extends Error {}

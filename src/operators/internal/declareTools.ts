@@ -1,5 +1,5 @@
-import type { Message, ToolSpec } from '../../chat/renderers/Message.js';
-import { withTools } from '../../chat/renderers/withTools.js';
+import type { Message, ToolSpec } from '../../chat/renderers/core/Message.js';
+import { withTools } from '../../chat/renderers/tools/withTools.js';
 import { ValidationError } from '../../wire/tinkerError.js';
 
 interface MayDeclareTools {

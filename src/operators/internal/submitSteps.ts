@@ -17,9 +17,9 @@ import type { Step } from '../step.js';
 import type { TrainOptions } from '../train.js';
 import type { Trainable } from '../Trainable.js';
 import type { MarkedBatch } from '../trainingBatch.js';
-import { cancelling } from './cancelling.js';
+import { cancelling } from '../../support/cancelling.js';
 import type { CarriedMarks, CarryMarks } from './carryMarks.js';
-import { lacks } from './lacks.js';
+import { lacks } from '../steps/lacks.js';
 import { mergeMetrics } from './mergeMetrics.js';
 import { type DataFacts, factsOf, lossSumOf, perUnit } from './stepFacts.js';
 

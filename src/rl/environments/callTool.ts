@@ -1,16 +1,6 @@
-import {
-  catchError,
-  concatMap,
-  defer,
-  from,
-  isObservable,
-  last,
-  map,
-  type Observable,
-  type ObservableInput,
-  of,
-} from 'rxjs';
-import type { Message, ToolCall } from '../../chat/renderers/Message.js';
+import { catchError, concatMap, defer, map, type Observable, of } from 'rxjs';
+import { toObservable } from '../../support/toObservable.js';
+import type { Message, ToolCall } from '../../chat/renderers/core/Message.js';
 import type { StandardResult, ToolContext, ToolSet } from './toolUse.js';
 
 /** The message that answers a call. */
@@ -26,10 +16,10 @@ export function callTool<T>(tools: ToolSet<T>, call: ToolCall, context: ToolCont
       throw new Error(`there is no tool ${call.name}; there are ${Object.keys(tools).join(', ')}`);
     }
     const { inputSchema, execute } = tools[call.name]!;
-    return later<StandardResult<unknown>>(inputSchema['~standard'].validate(argumentsOf(call))).pipe(
+    return toObservable<StandardResult<unknown>>(inputSchema['~standard'].validate(argumentsOf(call))).pipe(
       concatMap((result) => {
         if (result.issues !== undefined) throw new Error(`bad arguments: ${result.issues.map(issueText).join('; ')}`);
-        return later(execute(result.value as never, context));
+        return toObservable<unknown>(execute(result.value as never, context));
       }),
     );
   }).pipe(
@@ -58,12 +48,6 @@ function argumentsOf({ arguments: text }: ToolCall): unknown {
   } catch (error) {
     throw new Error(`the arguments are not JSON: ${(error as Error).message}`);
   }
-}
-
-/** A value that is here, or one that comes: only promises and Observables are waited for, since a tool may well give a list. */
-function later<A>(value: unknown): Observable<A> {
-  const comes = isObservable(value) || typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
-  return comes ? from(value as ObservableInput<A>).pipe(last()) : of(value as A);
 }
 
 const textOf = (output: unknown): string => (typeof output === 'string' ? output : (JSON.stringify(output) ?? ''));

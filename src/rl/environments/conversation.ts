@@ -4,8 +4,6 @@ import {
   defer,
   EMPTY,
   expand,
-  from,
-  isObservable,
   last,
   map,
   type Observable,
@@ -13,9 +11,11 @@ import {
   of,
   type SchedulerLike,
 } from 'rxjs';
-import { continuePrompt } from '../../chat/renderers/continuePrompt.js';
-import type { Message } from '../../chat/renderers/Message.js';
-import type { ParsedResponse, Renderer } from '../../chat/renderers/Renderer.js';
+import { toObservable } from '../../support/toObservable.js';
+import { checkIntegers } from '../../support/checks.js';
+import { continuePrompt } from '../../chat/renderers/core/continuePrompt.js';
+import type { Message } from '../../chat/renderers/core/Message.js';
+import type { ParsedResponse, Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { SamplingClient } from '../../client/SamplingClient.js';
 import type { SamplingParams } from '../../wire/sampling.js';
 import { graded } from '../rewards/graded.js';
@@ -119,8 +119,7 @@ interface State extends Episode {
 export function conversation<T, S = SamplingClient>(options: ConversationOptions<T>): RolloutHook<T, S> {
   const { renderer, maxTurns = 10, maxTokens = 65_536, maxSampledTokens = Infinity, maxMs = Infinity } = options;
   const { samplingParams = {}, scheduler = asyncScheduler } = options;
-  if (!Number.isInteger(maxTurns) || maxTurns < 1)
-    throw new RangeError(`maxTurns must be an integer >= 1, got ${maxTurns}`);
+  checkIntegers({ maxTurns }, 1);
   for (const [name, value] of Object.entries({ maxTokens, maxSampledTokens, maxMs })) {
     if (!(value > 0)) throw new RangeError(`${name} must be > 0, got ${value}`);
   }
@@ -198,10 +197,7 @@ function heard<T>(
   };
   // Without its end the next turn has no place to begin.
   if (malformed) return of({ ...spoken, stop: turn.sequence.stopReason === 'length' ? 'length' : 'parse_error' });
-  return defer(() => {
-    const given = reply(spoken, task, context);
-    return given === undefined || isReply(given) ? of(given) : from(given).pipe(last());
-  }).pipe(
+  return defer(() => toObservable<Reply | undefined>(reply(spoken, task, context))).pipe(
     map((given): State => {
       const { messages: added = [], reward = 0, metrics = {}, stop } = given ?? {};
       const told: State = { ...spoken, reward: state.reward + reward, metrics: summed(state.metrics, metrics) };
@@ -216,10 +212,6 @@ function heard<T>(
       return { ...told, prompt, messages: [...told.messages, ...added] };
     }),
   );
-}
-
-function isReply(given: Reply | ObservableInput<Reply | undefined>): given is Reply {
-  return !isObservable(given) && !('then' in given) && !(Symbol.iterator in given) && !(Symbol.asyncIterator in given);
 }
 
 function summed(

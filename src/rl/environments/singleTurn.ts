@@ -1,6 +1,6 @@
 import { concatMap, defer, map, type Observable, type ObservableInput } from 'rxjs';
-import type { Message } from '../../chat/renderers/Message.js';
-import type { ParsedResponse, Renderer } from '../../chat/renderers/Renderer.js';
+import type { Message } from '../../chat/renderers/core/Message.js';
+import type { ParsedResponse, Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { SamplingClient } from '../../client/SamplingClient.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import type { SamplingParams } from '../../wire/sampling.js';

@@ -1,6 +1,7 @@
 import { forkJoin, from, map, type Observable, of, switchMap } from 'rxjs';
+import { checkPositive } from '../../support/checks.js';
 import type { SamplingClient } from '../../client/SamplingClient.js';
-import { cancelling } from '../../operators/internal/cancelling.js';
+import { cancelling } from '../../support/cancelling.js';
 import type { ComputesLogprobs } from '../../operators/withReference.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import { ValidationError } from '../../wire/tinkerError.js';
@@ -41,7 +42,7 @@ export interface TaughtOptions<T> {
  */
 export function taught<T, S = SamplingClient>(agent: Agent<T, S>, options: TaughtOptions<T>): Agent<T, S> {
   const { teacher, coefficient = 1, teacherPrompt = (_: T, { prompt }: Turn) => prompt } = options;
-  if (!(coefficient > 0)) throw new RangeError(`coefficient must be > 0, got ${coefficient}`);
+  checkPositive({ coefficient });
   const teachersOf = (task: T): readonly WeightedTeacher[] =>
     weighted(typeof teacher === 'function' ? teacher(task) : teacher);
   if (typeof teacher !== 'function') weighted(teacher);

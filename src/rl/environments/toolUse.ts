@@ -1,5 +1,6 @@
 import { concatMap, defer, from, map, type Observable, of, reduce } from 'rxjs';
-import type { ToolSpec } from '../../chat/renderers/Message.js';
+import { checkAtLeast } from '../../support/checks.js';
+import type { ToolSpec } from '../../chat/renderers/core/Message.js';
 import type { SamplingClient } from '../../client/SamplingClient.js';
 import { conversation, type ConversationOptions, type Reply } from './conversation.js';
 import { answerTo, type CallResult, callTool } from './callTool.js';
@@ -102,8 +103,8 @@ export type ToolSet<T = unknown> = Readonly<Record<string, RlTool<never, T>>>;
  */
 export function toolUse<T, S = SamplingClient>(options: ToolUseOptions<T>): RolloutHook<T, S> {
   const { renderer, tools, system, start, maxToolCalls = 30, maxToolErrors = 2 } = options;
-  if (!(maxToolCalls >= 1)) throw new RangeError(`maxToolCalls must be >= 1, got ${maxToolCalls}`);
-  if (!(maxToolErrors >= 0)) throw new RangeError(`maxToolErrors must be >= 0, got ${maxToolErrors}`);
+  checkAtLeast({ maxToolCalls }, 1);
+  checkAtLeast({ maxToolErrors }, 0);
   if (typeof tools !== 'function') specsOf(tools);
   return (task, policy, context) =>
     defer(() => {

@@ -10,8 +10,8 @@ import {
 } from 'rxjs';
 import { combineOutputs } from '../../wire/combineOutputs.js';
 import { Queue } from '../../wire/Queue.js';
-import { cancelling } from '../../operators/internal/cancelling.js';
-import { lacks } from '../../operators/internal/lacks.js';
+import { cancelling } from '../../support/cancelling.js';
+import { lacks } from '../../operators/steps/lacks.js';
 import type { ForwardPasses, Saves, TakesSnapshots, Trainable } from '../../operators/Trainable.js';
 import type { Datum } from '../../wire/datum.js';
 import type { ForwardBackwardOutput } from '../../wire/training.js';

@@ -1,4 +1,5 @@
 import type { SchedulerLike } from 'rxjs';
+import { checkIntegers } from '../../support/checks.js';
 import type { TrainOptions } from '../../operators/train.js';
 import type { LivePolicy } from '../pacing/LivePolicy.js';
 import type { GrpoOptions, KlPenaltyOptions } from './GrpoOptions.js';
@@ -34,10 +35,8 @@ export interface Plan<S> {
 export function planOf<S>(options: GrpoOptions<S>): Plan<S> {
   const { policy, groupsPerBatch, maxStepsOffPolicy = 0, minibatches = 1, substeps = 1, refill = false } = options;
   const { acceptAlteredSampling = false, klPenalty, resume, adam, optimizer, scheduler } = options;
-  checkInteger('groupsPerBatch', groupsPerBatch, 1);
-  checkInteger('maxStepsOffPolicy', maxStepsOffPolicy, 0);
-  checkInteger('minibatches', minibatches, 1);
-  checkInteger('substeps', substeps, 1);
+  checkIntegers({ groupsPerBatch, minibatches, substeps }, 1);
+  checkIntegers({ maxStepsOffPolicy }, 0);
   if (minibatches > groupsPerBatch) {
     throw new RangeError(`minibatches must be <= groupsPerBatch (${groupsPerBatch}), got ${minibatches}`);
   }
@@ -68,9 +67,4 @@ export function planOf<S>(options: GrpoOptions<S>): Plan<S> {
       substeps,
     },
   };
-}
-
-function checkInteger(name: string, value: number, least: number): void {
-  if (!Number.isInteger(value) || value < least)
-    throw new RangeError(`${name} must be an integer >= ${least}, got ${value}`);
 }

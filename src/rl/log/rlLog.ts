@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, s
 import { join } from 'node:path';
 import { defer, map, type MonoTypeOperatorFunction, tap } from 'rxjs';
 import type { Step } from '../../operators/step.js';
-import { JsonlFile } from '../../sinks/internal/jsonlFile.js';
-import { writeAtomically } from '../../sinks/internal/writeAtomically.js';
+import { JsonlFile } from '../../support/files/jsonlFile.js';
+import { writeAtomically } from '../../support/files/writeAtomically.js';
 import { metricsLog, type MetricsLogOptions } from '../../sinks/metricsLog.js';
 import { rolloutRecords } from './rolloutRecords.js';
 import { decodeState, encodeState, stateFile } from './storedState.js';

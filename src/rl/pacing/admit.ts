@@ -1,7 +1,7 @@
 import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { Queue } from '../../wire/Queue.js';
 import { currentGate, Gate, withGate } from '../../operators/gate.js';
-import { Downstream, type Heard, listen } from '../../operators/internal/listen.js';
+import { Downstream, type Heard, listen } from '../../operators/gates/listen.js';
 import type { LivePolicy } from './LivePolicy.js';
 import type { RlListener } from './rlEvent.js';
 

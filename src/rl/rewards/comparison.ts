@@ -1,6 +1,7 @@
 import { defer, map, type Observable, retry } from 'rxjs';
-import { cancelling } from '../../operators/internal/cancelling.js';
-import { seedFrom } from '../sampling/seeds.js';
+import { checkIntegers } from '../../support/checks.js';
+import { cancelling } from '../../support/cancelling.js';
+import { seedFrom } from '../../support/random.js';
 import { splitShared } from './splitShared.js';
 import type { JudgeOptions } from './judge.js';
 import type { Compare } from './pairwise.js';
@@ -16,8 +17,7 @@ export function comparison<T>(options: JudgeOptions<T>): Compare<T> {
   const { decode = (tokens: Int32Array) => renderer.tokenizer.decode(tokens) } = options;
   const wanted = (task: T) => (typeof criteria === 'string' ? criteria : criteria(task));
   const { question = (tries, shared, task) => bothTries(wanted(task), shared, tries) } = options;
-  if (!Number.isInteger(retries) || retries < 0)
-    throw new RangeError(`retries must be an integer >= 0, got ${retries}`);
+  checkIntegers({ retries }, 0);
   return (first, second, task, { seed }): Observable<number> => {
     const { shared, parts } = splitShared([first, second]);
     const content = question(parts.map(decode), decode(shared), task);

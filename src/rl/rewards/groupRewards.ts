@@ -1,15 +1,6 @@
-import {
-  catchError,
-  defer,
-  from,
-  isObservable,
-  last,
-  map,
-  type Observable,
-  type ObservableInput,
-  of,
-  type OperatorFunction,
-} from 'rxjs';
+import { catchError, defer, map, type Observable, type ObservableInput, of, type OperatorFunction } from 'rxjs';
+import { toObservable } from '../../support/toObservable.js';
+import { checkIntegers } from '../../support/checks.js';
 import { concatMapAhead } from '../../operators/concatMapAhead.js';
 import { reporter } from '../pacing/reporter.js';
 import type { RlListener } from '../pacing/rlEvent.js';
@@ -44,17 +35,12 @@ export function groupRewards<T>(
   reward: GroupReward<T>,
   { concurrency = 8, onEvent }: GroupRewardsOptions = {},
 ): OperatorFunction<Group<T>, Group<T>> {
-  if (!Number.isInteger(concurrency) || concurrency < 1) {
-    throw new RangeError(`concurrency must be an integer >= 1, got ${concurrency}`);
-  }
+  checkIntegers({ concurrency }, 1);
   const report = reporter(onEvent);
   const judge = (group: Group<T>): Observable<Group<T>> => {
     const { trajectories, task, order } = group;
     if (trajectories.length === 0) return of(group);
-    return defer(() => {
-      const said = reward(trajectories, task);
-      return isNow(said) ? of(said) : from(said).pipe(last());
-    }).pipe(
+    return defer(() => toObservable(reward(trajectories, task))).pipe(
       map((values) => withRewards(group, values)),
       catchError((error: unknown) => {
         report({ type: 'rollout-failed', order, index: -1, attempt: 1, final: true, error });
@@ -65,10 +51,6 @@ export function groupRewards<T>(
     );
   };
   return (source) => source.pipe(concatMapAhead(judge, { ahead: concurrency - 1 }));
-}
-
-function isNow(said: readonly number[] | ObservableInput<readonly number[]>): said is readonly number[] {
-  return Array.isArray(said) && !isObservable(said) && said.every((value) => typeof value === 'number');
 }
 
 function withRewards<T>(group: Group<T>, values: readonly number[]): Group<T> {

@@ -1,9 +1,10 @@
 import { concatMap, defer, map, type Observable, retry } from 'rxjs';
-import type { Renderer } from '../../chat/renderers/Renderer.js';
-import { cancelling } from '../../operators/internal/cancelling.js';
+import { checkIntegers } from '../../support/checks.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
+import { cancelling } from '../../support/cancelling.js';
 import type { Sampleable } from '../../operators/sampleFrom.js';
 import type { SamplingParams } from '../../wire/sampling.js';
-import { seedFrom } from '../sampling/seeds.js';
+import { seedFrom } from '../../support/random.js';
 import { splitShared } from './splitShared.js';
 import type { GroupReward } from './groupRewards.js';
 
@@ -42,8 +43,7 @@ export function judge<T>(options: JudgeOptions<T>): GroupReward<T> {
   const { decode = (tokens: Int32Array) => renderer.tokenizer.decode(tokens) } = options;
   const wanted = (task: T) => (typeof criteria === 'string' ? criteria : criteria(task));
   const { question = (tries, shared, task) => allTries(wanted(task), shared, tries) } = options;
-  if (!Number.isInteger(retries) || retries < 0)
-    throw new RangeError(`retries must be an integer >= 0, got ${retries}`);
+  checkIntegers({ retries }, 0);
   return (trajectories, task): Observable<readonly number[]> => {
     const { shared, parts } = splitShared(trajectories);
     const content = question(parts.map(decode), decode(shared), task);

@@ -1,5 +1,7 @@
 import { concatMap, defer, from, last, map, mergeMap, type Observable, type ObservableInput, of, reduce } from 'rxjs';
-import { seedFrom } from '../sampling/seeds.js';
+import { toObservable } from '../../support/toObservable.js';
+import { checkIntegers } from '../../support/checks.js';
+import { seedFrom } from '../../support/random.js';
 import type { GroupReward } from './groupRewards.js';
 import type { Trajectory } from '../sampling/rollout.js';
 
@@ -43,15 +45,14 @@ interface Match {
  */
 export function pairwise<T>(compare: Compare<T>, options: PairwiseOptions = {}): GroupReward<T> {
   const { matches = 'all-pairs', bothWays = true, concurrency = 16 } = options;
-  if (!Number.isInteger(concurrency) || concurrency < 1)
-    throw new RangeError(`concurrency must be an integer >= 1, got ${concurrency}`);
+  checkIntegers({ concurrency }, 1);
   return (trajectories, task): Observable<readonly number[]> => {
     const count = trajectories.length;
     const ask = (first: number, second: number): Observable<number> =>
       defer(() => {
         const seed = seedFrom(trajectories[first]!.seed, trajectories[second]!.seed);
         const said = compare(trajectories[first]!, trajectories[second]!, task, { seed });
-        return (typeof said === 'number' ? of(said) : from(said).pipe(last())).pipe(map(checked));
+        return toObservable<number>(said).pipe(map(checked));
       });
     const there = (a: number, b: number) => ask(a, b).pipe(map((score): Match => ({ a, b, score })));
     const back = (a: number, b: number) => ask(b, a).pipe(map((score): Match => ({ a, b, score: 1 - score })));

@@ -1,14 +1,14 @@
 import { map, tap } from 'rxjs';
 import type { SampleOptions } from '../../client/SamplingClient.js';
 import { TinkerFuture } from '../../client/TinkerFuture.js';
-import { cancelling } from '../../operators/internal/cancelling.js';
+import { cancelling } from '../../support/cancelling.js';
 import type { Sampleable } from '../../operators/sampleFrom.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import type { SampledSequence, SamplingParams } from '../../wire/sampling.js';
 import type { LivePolicy, PolicyVersion } from '../pacing/LivePolicy.js';
 import type { SampleEvent } from '../pacing/rlEvent.js';
 import type { Policy, Turn } from './rollout.js';
-import { seedFrom } from './seeds.js';
+import { seedFrom } from '../../support/random.js';
 
 /** The policy as one rollout sees it: newest weights, its own seeds, and everything it asked for cancelled with it. */
 export class RolloutPolicy<S extends Sampleable> implements Policy<S> {

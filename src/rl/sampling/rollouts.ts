@@ -10,6 +10,7 @@ import {
   tap,
   throwIfEmpty,
 } from 'rxjs';
+import { checkAtLeast, checkIntegers, checkPositive } from '../../support/checks.js';
 import type { SamplingClient } from '../../client/SamplingClient.js';
 import { concatMapAhead } from '../../operators/concatMapAhead.js';
 import { mergeMapWeighted } from '../../operators/mergeMapWeighted.js';
@@ -96,13 +97,12 @@ export function rollouts<T, S extends Sampleable = SamplingClient>(
     resume,
     scheduler = asyncScheduler,
   } = options;
-  checkInteger('group', size, 1);
-  checkInteger('retries', retries, 0);
-  checkInteger('smallestGroup', smallest, 1);
+  checkIntegers({ group: size, smallestGroup: smallest }, 1);
+  checkIntegers({ retries }, 0);
   if (smallest > size) throw new RangeError(`smallestGroup must be <= group (${size}), got ${smallest}`);
-  if (!Number.isSafeInteger(seed)) throw new RangeError(`seed must be an integer, got ${seed}`);
-  if (!(concurrency >= 1)) throw new RangeError(`concurrency must be >= 1, got ${concurrency}`);
-  if (!(timeoutMs > 0)) throw new RangeError(`timeoutMs must be > 0, got ${timeoutMs}`);
+  checkIntegers({ seed });
+  checkAtLeast({ concurrency }, 1);
+  checkPositive({ timeoutMs });
   const report = reporter(options.onEvent);
   const groups = Math.max(1, Math.floor(concurrency / size));
   return (source) =>
@@ -168,9 +168,4 @@ function samplersInto<S>(live: LivePolicy<S>, policy: S | Observable<S>, report:
     throwIfEmpty(() => new Error('the stream of samplers ended without a sampler')),
     tap((sampler) => live.publish(sampler, (live.current?.step ?? -1) + 1)),
   );
-}
-
-function checkInteger(name: string, value: number, least: number): void {
-  if (!Number.isInteger(value) || value < least)
-    throw new RangeError(`${name} must be an integer >= ${least}, got ${value}`);
 }

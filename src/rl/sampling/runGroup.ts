@@ -18,7 +18,7 @@ import type { LivePolicy } from '../pacing/LivePolicy.js';
 import type { RlListener } from '../pacing/rlEvent.js';
 import type { Agent, Group, Rollout, RolloutFailure, Trajectory } from './rollout.js';
 import { RolloutPolicy } from './RolloutPolicy.js';
-import { seedFrom } from './seeds.js';
+import { seedFrom } from '../../support/random.js';
 
 /** How groups of one run are made. */
 export interface GroupPlan<T, S extends Sampleable> {

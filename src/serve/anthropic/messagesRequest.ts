@@ -1,4 +1,4 @@
-import type { ContentPart, Message, ToolCall, ToolSpec } from '../../chat/renderers/Message.js';
+import type { ContentPart, Message, ToolCall, ToolSpec } from '../../chat/renderers/core/Message.js';
 import type { ChatRequest } from '../completion/ChatRequest.js';
 import type { Gateway } from '../http/Endpoint.js';
 import { Fields } from '../http/Fields.js';

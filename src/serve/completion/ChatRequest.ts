@@ -1,6 +1,6 @@
-import type { Message, ToolCall, ToolSpec } from '../../chat/renderers/Message.js';
-import type { Renderer } from '../../chat/renderers/Renderer.js';
-import { textOf } from '../../chat/renderers/content.js';
+import type { Message, ToolCall, ToolSpec } from '../../chat/renderers/core/Message.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
+import { textOf } from '../../chat/renderers/core/content.js';
 import type { Sampleable } from '../../operators/sampleFrom.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import type { SamplingParams, StopReason, TopkLogprobs } from '../../wire/sampling.js';

@@ -1,5 +1,5 @@
 import { Subject } from 'rxjs';
-import type { ResponseDelta } from '../../chat/renderers/Renderer.js';
+import type { ResponseDelta } from '../../chat/renderers/core/Renderer.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import type { SampledSequence, TopkLogprobs } from '../../wire/sampling.js';
 import type { ChatDelta, ChatModel, ChatReply, ChatRequest } from './ChatRequest.js';

@@ -11,9 +11,9 @@ import {
   takeUntil,
   tap,
 } from 'rxjs';
-import { MarkedRenderer } from '../../chat/renderers/MarkedRenderer.js';
-import type { ResponseDelta } from '../../chat/renderers/Renderer.js';
-import { cancelling } from '../../operators/internal/cancelling.js';
+import { MarkedRenderer } from '../../chat/renderers/core/MarkedRenderer.js';
+import type { ResponseDelta } from '../../chat/renderers/core/Renderer.js';
+import { cancelling } from '../../support/cancelling.js';
 import { sampleInPieces } from '../../sources/sampleInPieces.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import type { SampledSequence, SampleResponse } from '../../wire/sampling.js';

@@ -1,6 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Subscription } from 'rxjs';
+import { close, listen } from '../../support/http/listen.js';
+import { readBody } from '../../support/http/readBody.js';
 import { checkAccess, type Access } from './access.js';
 import type { Answer, Endpoint, Gateway } from './Endpoint.js';
 import { GatewayError, toGatewayError } from './GatewayError.js';
@@ -44,21 +46,12 @@ export class GatewayServer {
   }
 
   listen(): Promise<AddressInfo> {
-    return new Promise((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen(this.#options.port, this.#options.host, () => {
-        this.#server.off('error', reject);
-        resolve(this.#server.address() as AddressInfo);
-      });
-    });
+    return listen(this.#server, this.#options.port, this.#options.host);
   }
 
   /** Stops listening and cuts every connection, which cancels what was asked for on it. */
   close(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#server.close(() => resolve());
-      this.#server.closeAllConnections();
-    });
+    return close(this.#server);
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -136,7 +129,7 @@ function pathOf(url: string | undefined): string {
 }
 
 async function readJson(request: IncomingMessage, limitBytes: number): Promise<unknown> {
-  const body = await readBody(request, limitBytes);
+  const body = await readBody(request, limitBytes, BODY_ERRORS);
   try {
     return JSON.parse(body.toString('utf8')) as unknown;
   } catch {
@@ -144,29 +137,10 @@ async function readJson(request: IncomingMessage, limitBytes: number): Promise<u
   }
 }
 
-/** By events: reading a small body through an async iterator takes as long as answering it. */
-function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const parts: Buffer[] = [];
-    let size = 0;
-    const tooLarge = () => {
-      request.pause().removeAllListeners('data');
-      reject(new GatewayError(413, `the body is larger than ${limitBytes} bytes`));
-    };
-    if (Number(request.headers['content-length'] ?? 0) > limitBytes) return tooLarge();
-    request.on('data', (part: Buffer) => {
-      size += part.length;
-      if (size > limitBytes) return tooLarge();
-      parts.push(part);
-    });
-    request.once('end', () => resolve(Buffer.concat(parts, size)));
-    request.once('error', reject);
-    // A caller that hangs up in the middle of its body: there is nobody to answer.
-    request.once('close', () => {
-      if (!request.complete) reject(new GatewayError(400, 'the body is not complete'));
-    });
-  });
-}
+const BODY_ERRORS = {
+  tooLarge: (limitBytes: number) => new GatewayError(413, `the body is larger than ${limitBytes} bytes`),
+  incomplete: () => new GatewayError(400, 'the body is not complete'),
+};
 
 /** How OpenAI's API writes an error. */
 export const openAiRefusal = ({ status, message, field }: GatewayError): object => ({

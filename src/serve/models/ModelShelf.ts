@@ -1,4 +1,4 @@
-import type { Renderer } from '../../chat/renderers/Renderer.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { RestClient } from '../../client/RestClient.js';
 import type { SamplingClient } from '../../client/SamplingClient.js';
 import { GatewayError } from '../http/GatewayError.js';

@@ -1,5 +1,5 @@
 import { concat, concatMap, defer, from, map, type Observable, of } from 'rxjs';
-import { cancelling } from '../../operators/internal/cancelling.js';
+import { cancelling } from '../../support/cancelling.js';
 import { ModelInput } from '../../wire/modelInput.js';
 import type { SampledSequence, SampleResponse } from '../../wire/sampling.js';
 import type { ChatModel } from '../completion/ChatRequest.js';

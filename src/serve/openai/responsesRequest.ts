@@ -1,5 +1,5 @@
-import type { ContentPart, Message, ToolSpec } from '../../chat/renderers/Message.js';
-import { messagesFrom } from '../../chat/renderers/openai.js';
+import type { ContentPart, Message, ToolSpec } from '../../chat/renderers/core/Message.js';
+import { messagesFrom } from '../../chat/renderers/core/openai.js';
 import type { ChatRequest } from '../completion/ChatRequest.js';
 import type { JsonWish } from '../completion/jsonOutput.js';
 import type { Gateway } from '../http/Endpoint.js';

@@ -1,5 +1,5 @@
-import { continuePrompt, type Exchange } from '../../chat/renderers/continuePrompt.js';
-import type { Renderer } from '../../chat/renderers/Renderer.js';
+import { continuePrompt, type Exchange } from '../../chat/renderers/core/continuePrompt.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import { declaredMessages, type ChatReply, type ChatRequest } from '../completion/ChatRequest.js';
 

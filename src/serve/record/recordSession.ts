@@ -1,6 +1,6 @@
 import { map, type Observable, Subject, tap } from 'rxjs';
-import type { Renderer } from '../../chat/renderers/Renderer.js';
-import { cancelling } from '../../operators/internal/cancelling.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
+import { cancelling } from '../../support/cancelling.js';
 import type { Policy, Turn } from '../../rl/sampling/rollout.js';
 import type { ChatModel } from '../completion/ChatRequest.js';
 import type { Gateway } from '../http/Endpoint.js';

@@ -12,7 +12,7 @@ const SESSION = { status: 1, start: 1 };
 export class TensorBoardFile {
   readonly #file: number;
 
-  /** @param firstStep where the run goes on: what earlier files have from this step on is not shown any more */
+  /** @param firstStep where the run resumes: steps of earlier files from here on are no longer shown */
   constructor(path: string, atMs: number, firstStep: number) {
     this.#file = openSync(path, 'wx');
     this.#write(event(atMs, undefined).tag(EVENT.fileVersion, WireType.LengthDelimited).string('brain.Event:2'));

@@ -18,7 +18,7 @@ export class RowWalk<T> {
   ) {
     subscriber.add(() => {
       this.#stopWaiting?.();
-      // Who unsubscribes on a row does so while the rows are in use; they are put away right after.
+      // A subscriber may unsubscribe on a row while the rows are in use; they are released right after.
       if (!this.#walking) this.#putAway();
     });
   }

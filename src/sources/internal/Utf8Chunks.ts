@@ -25,7 +25,7 @@ export class Utf8Chunks {
   }
 }
 
-/** How many bytes at the end belong to a character that goes on behind them. */
+/** How many bytes at the end belong to an incomplete character. */
 function openBytes(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back]!;

@@ -1,7 +1,7 @@
-import { LineSplitter, type Line } from './lineSplitter.js';
+import { LineSplitter, type Line } from '../reading/lineSplitter.js';
 import type { RowTally } from './rowTally.js';
 
-/** One JSON value a line, from bytes. */
+/** One JSON value per line, from bytes. */
 export async function* jsonLines<T>(chunks: AsyncIterable<Buffer>, tally: RowTally<T>): AsyncGenerator<Iterable<T>> {
   const splitter = new LineSplitter(tally.maxRowBytes);
   for await (const chunk of chunks) {

@@ -1,7 +1,8 @@
 import { constants } from 'node:buffer';
+import { checkPositive } from '../../support/checks.js';
 import type { RowOptions } from '../RowOptions.js';
 import { BadRowError } from '../SourceError.js';
-import { setOrigin } from './rowOrigin.js';
+import { setOrigin } from '../../support/rows/rowOrigin.js';
 
 /** Counts rows of one file, decides about bad ones, and reports. */
 export class RowTally<T> {
@@ -18,7 +19,7 @@ export class RowTally<T> {
     readonly options: RowOptions<T>,
   ) {
     const { maxRowBytes = constants.MAX_STRING_LENGTH } = options;
-    if (!(maxRowBytes > 0)) throw new RangeError(`maxRowBytes must be > 0, got ${maxRowBytes}`);
+    checkPositive({ maxRowBytes });
     this.maxRowBytes = Math.min(maxRowBytes, constants.MAX_STRING_LENGTH);
   }
 

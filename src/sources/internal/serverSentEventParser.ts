@@ -92,7 +92,7 @@ export class ServerSentEventParser {
     const value = colon < 0 ? '' : line.slice(colon + (line[colon + 1] === ' ' ? 2 : 1));
     if (field === 'data') this.#data.push(value);
     else if (field === 'event') this.#type = value;
-    // An id that cannot be sent back is none: asking to go on from the one before doubles events, asking for nothing loses them.
+    // Ignores an id that cannot be sent back in a header.
     else if (field === 'id' && !UNSENDABLE.test(value)) this.#id = value;
     else if (field === 'retry' && /^\d+$/.test(value)) this.retryMs = Number(value);
   }

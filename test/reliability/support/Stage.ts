@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { lastValueFrom, type SchedulerLike } from 'rxjs';
 import { ServiceClient, type TinkerError } from '../../../src/index.js';
-import { seededRandom } from '../../../src/local/dials/random.js';
+import { seededRandom } from '../../../src/support/random.js';
 import { Engine } from '../../../src/local/engine/index.js';
 import { LocalTinker, type FaultPlan, type LocalTinkerOptions } from '../../../src/local/index.js';
 import { FaultyProxy, type Wound } from './FaultyProxy.js';

@@ -1,5 +1,5 @@
 import type { SchedulerAction, SchedulerLike } from 'rxjs';
-import { seededRandom } from '../../../src/local/dials/random.js';
+import { seededRandom } from '../../../src/support/random.js';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

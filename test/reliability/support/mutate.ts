@@ -1,4 +1,4 @@
-import { seededRandom } from '../../../src/local/dials/random.js';
+import { seededRandom } from '../../../src/support/random.js';
 
 const TOKENS = [
   '\n',

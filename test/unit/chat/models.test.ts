@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { getLr, loraParameterCount, MODEL_FACTS, modelFacts } from '../../../src/chat/models/index.js';
-import { MODEL_RENDERERS } from '../../../src/chat/renderers/models.js';
+import { MODEL_RENDERERS } from '../../../src/chat/models/renderersFor.js';
 
 describe('getLr', () => {
   it.each([

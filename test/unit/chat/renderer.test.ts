@@ -15,7 +15,7 @@ import {
   type Message,
   type Renderer,
   type TrainOn,
-} from '../../../src/chat/renderers/index.js';
+} from '../../../src/chat/index.js';
 import { ByteTokenizer } from '../../../src/chat/tokenizer/index.js';
 import { recordedFamilies } from '../../parity/renderersRecorded.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseJson, pythonFloat, pythonJson, sortKeys } from '../../../src/chat/renderers/pythonJson.js';
+import { parseJson, pythonFloat, pythonJson, sortKeys } from '../../../src/chat/renderers/tools/pythonJson.js';
 
 /**
  * Text, then what Python 3.11 makes of it: json.dumps(json.loads(text)), the same with ensure_ascii=False, and with

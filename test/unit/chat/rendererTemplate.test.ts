@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ChatTemplateRenderer, getRenderer, RendererError, type Message } from '../../../src/chat/renderers/index.js';
-import { mark, unmark } from '../../../src/chat/renderers/provenance.js';
+import { mark, unmark } from '../../../src/chat/renderers/core/provenance.js';
 import { ByteTokenizer } from '../../../src/chat/tokenizer/index.js';
 import { recordedFamilies } from '../../parity/renderersRecorded.js';
 

@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { firstValueFrom, from, lastValueFrom, NEVER, Observable, of, Subject, toArray } from 'rxjs';
+import { firstValueFrom } from 'rxjs';
 import { afterAll, describe, expect, it } from 'vitest';
 import {
   ByteTokenizer,
-  encodeWith,
   HuggingFaceTokenizer,
   TokenizerError,
   tokenizerFromFolder,
@@ -91,99 +90,5 @@ describe('a pool', () => {
     expect(() => new TokenizerPool(new ByteTokenizer(), { workerUrl: new URL('file:///nowhere.js') })).toThrow(
       /pass workerUrl/,
     );
-  });
-});
-
-describe('encodeWith', () => {
-  /** Encodings that are answered by hand: `answers[i]` for the i-th text that was asked. */
-  const byHand = () => {
-    const answers: Subject<Int32Array>[] = [];
-    const open = new Set<string>();
-    const encode = (text: string): Observable<Int32Array> =>
-      new Observable((subscriber) => {
-        const answer = new Subject<Int32Array>();
-        answers.push(answer);
-        open.add(text);
-        const subscription = answer.subscribe(subscriber);
-        return () => {
-          open.delete(text);
-          subscription.unsubscribe();
-        };
-      });
-    const answer = (index: number): void => {
-      answers[index]!.next(Int32Array.of(index));
-      answers[index]!.complete();
-    };
-    return { encode, answer, answers, open };
-  };
-
-  it('keeps the order, whoever is ready first', () => {
-    const pool = byHand();
-    const got: number[] = [];
-    let isDone = false;
-    from(['a', 'b', 'c'])
-      .pipe(encodeWith(pool))
-      .subscribe({ next: ([token]) => got.push(token!), complete: () => (isDone = true) });
-    pool.answer(2);
-    pool.answer(1);
-    expect(got).toEqual([]);
-    pool.answer(0);
-    expect(got).toEqual([0, 1, 2]);
-    expect(isDone).toBe(true);
-  });
-
-  it('asks for no more than `ahead`, counting what waits for its turn', () => {
-    const pool = byHand();
-    from(['a', 'b', 'c', 'd'])
-      .pipe(encodeWith(pool, { ahead: 2 }))
-      .subscribe();
-    expect(pool.answers).toHaveLength(2);
-    pool.answer(1);
-    expect(pool.answers).toHaveLength(2);
-    pool.answer(0);
-    expect(pool.answers).toHaveLength(4);
-  });
-
-  it('passes an error at once and lets go of the rest', () => {
-    const pool = byHand();
-    let error: unknown;
-    from(['a', 'b'])
-      .pipe(encodeWith(pool))
-      .subscribe({ error: (cause: unknown) => (error = cause) });
-    pool.answers[1]!.error('broken');
-    expect(error).toBe('broken');
-    expect(pool.open.size).toBe(0);
-  });
-
-  it('lets go of everything when nobody listens', () => {
-    const pool = byHand();
-    const subscription = from(['a', 'b']).pipe(encodeWith(pool)).subscribe();
-    expect(pool.open.size).toBe(2);
-    subscription.unsubscribe();
-    expect(pool.open.size).toBe(0);
-  });
-
-  it('starts afresh for every subscriber, and stays open with its source', async () => {
-    const pool = { encode: (text: string) => of(Int32Array.of(text.length)) };
-    const encoded = from(['a', 'bb']).pipe(encodeWith(pool), toArray());
-    expect(await lastValueFrom(encoded)).toEqual([Int32Array.of(1), Int32Array.of(2)]);
-    expect(await lastValueFrom(encoded)).toEqual([Int32Array.of(1), Int32Array.of(2)]);
-    let isDone = false;
-    NEVER.pipe(encodeWith(pool)).subscribe({ complete: () => (isDone = true) });
-    expect(isDone).toBe(false);
-  });
-
-  it('survives a long queue behind a slow text', () => {
-    const pool = byHand();
-    let count = 0;
-    from(Array.from({ length: 5_000 }, String))
-      .pipe(encodeWith(pool, { ahead: 5_000 }))
-      .subscribe(() => count++);
-    for (let index = 4_999; index >= 0; index--) pool.answer(index);
-    expect(count).toBe(5_000);
-  });
-
-  it('wants at least one text ahead', () => {
-    expect(() => encodeWith(byHand(), { ahead: 0 })).toThrow(new RangeError('ahead must be >= 1, got 0'));
   });
 });

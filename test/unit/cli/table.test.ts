@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { styleFor } from '../../../src/cli/terminal/style.js';
 import { renderProperties, renderTable } from '../../../src/cli/output/table.js';
-import { oneLine, textWidth, wrap } from '../../../src/sinks/internal/textWidth.js';
+import { oneLine, textWidth, wrap } from '../../../src/support/terminal/textWidth.js';
 
 const plain = styleFor({ write: () => {} });
 const RUNS = {

@@ -100,7 +100,12 @@ describe('what a page is sent', () => {
     source.next(step(6));
     const messages = await again(dashboard, ids.at(-1)!, 'steps');
     expect(messages.map(({ type }) => type)).toStrictEqual(['changes']);
-    expect(messages[0]).toMatchObject({ changes: [{ kind: 'steps', index: [5, 6] }] });
+    expect(messages[0]).toMatchObject({
+      changes: [
+        { kind: 'steps', index: [5] },
+        { kind: 'steps', index: [6] },
+      ],
+    });
   });
 
   it('is everything again, for a page that was away too long or knows another server', async () => {
@@ -108,9 +113,27 @@ describe('what a page is sent', () => {
     const dashboard = await serve({ steps: source });
     source.next(step(0));
     for (const id of ['another-1', 'garbage', `${'0'.repeat(12)}-1`]) {
-      const [first] = await again(dashboard, id, 'rows');
+      const [first] = await again(dashboard, id, 'steps');
       expect(first).toMatchObject({ type: 'reset', title: 'tinker-rx' });
     }
+  });
+
+  it.each([
+    ['gzip, br', 'gzip'],
+    ['identity', null],
+  ])('is compressed as the page accepts it: %s', async (accepted, encoding) => {
+    const dashboard = await serve({ steps: of(step(0)) });
+    const { signal, headers } = connection(dashboard);
+    const response = await fetch(new URL('/events', dashboard.url), {
+      headers: { ...headers, 'accept-encoding': accepted },
+      signal: signal.signal,
+    });
+    expect(response.headers.get('content-encoding')).toBe(encoding);
+    const reader = response.body!.getReader();
+    let text = '';
+    while (!text.includes('hello')) text += Buffer.from((await reader.read()).value).toString();
+    signal.abort();
+    expect(text).toContain('"kind":"steps"');
   });
 
   it('has no gap and nothing twice, however often the page comes and goes', async () => {

@@ -108,6 +108,15 @@ describe('what is sent of long runs', () => {
     expect(series.names).not.toContain('none');
   });
 
+  it('has every row, some thousand at a time', () => {
+    const state = new DashboardState();
+    const index = Array.from({ length: 4500 }, (_, row) => row);
+    state.apply({ kind: 'steps', run: 'a', index, columns: { loss: index.map((row) => row / 2) } });
+    const sent = [...state.changes()].flatMap((change) => (change.kind === 'steps' ? [change] : []));
+    expect(sent.map((change) => change.index.length)).toStrictEqual([2000, 2000, 500]);
+    expect(sent.flatMap((change) => change.columns['loss'])).toStrictEqual(index.map((row) => row / 2));
+  });
+
   it('is the state at the moment it was asked for', () => {
     const state = new DashboardState();
     for (let index = 0; index < 10; index++) state.apply({ kind: 'steps', run: 'a', index: [index], columns: {} });

@@ -32,12 +32,41 @@ const IDIOMS: readonly (readonly [RegExp, string])[] = [
   [/\bheld against\b/, 'compared with, checked against'],
 ];
 
-const GLOBAL = IDIOMS.map(([pattern, instead]) => [new RegExp(pattern, 'gi'), instead] as const);
+/** More of them, which only comments have. */
+const IN_COMMENTS: readonly (readonly [RegExp, string])[] = [
+  [
+    /\b(?:undefined|absent|empty|null|NaN|none|nothing)`? where\b|@throws \w+(?: \d+)? where\b/,
+    'undefined if, @throws … if',
+  ],
+  [/\bwhoever\b|(?:^|[.;:] )who (?!speaks|judges|is\b|has\b)\w+s\b/, 'a caller that, the reader'],
+  [/\bwithout a word\b|\ba word (?:for|to|whenever)\b|\bworth a word\b/, 'silently, reported'],
+  [/\bso (?:many|few)\b(?! that)/, 'n, at most n'],
+  [/\bshall\b/, 'must'],
+  [/\bas many \w+ as (?:it|they) (?:has|have) not\b/, 'if the numbers differ'],
+  [/\bin place of\b/, 'instead of'],
+  [/\btells whether\b/, 'returns whether'],
+  [/\bit is none\b|\bhas not what\b|\b(?:is|are) (?:nobody's|no \w+ of ours)\b/, 'is not one, lacks'],
+  [/\b(?:nobody|somebody) (?:asks|waits|looks|reads|listens)\b/, 'no caller, without subscribers'],
+  [/\bhow(?:ever)? (?:many there are|often it is)\b|\bthe more \w+\b/, 'for any number'],
+  [
+    /\b(?:bits|bytes|rows|samples|changes|calls|requests|tokens|points) an? (?:byte|message|block|epoch|page|run|sample|call|cycle|model|datum)\b/,
+    'per …',
+  ],
+];
+
+const global = (list: typeof IDIOMS) => list.map(([pattern, instead]) => [new RegExp(pattern, 'gi'), instead] as const);
+const GLOBAL = global(IDIOMS);
+const OF_COMMENTS = global([...IDIOMS, ...IN_COMMENTS]);
 
 /** The idioms in a text, as `what: "where" → instead`. */
-export function idiomsIn(name: string, text: string): string[] {
-  const flat = text.replace(/\s+/g, ' ');
-  return GLOBAL.flatMap(([pattern, instead]) =>
+export const idiomsIn = (name: string, text: string): string[] => find(GLOBAL, name, text);
+
+/** The idioms in a comment, likewise. */
+export const idiomsInComment = (name: string, text: string): string[] => find(OF_COMMENTS, name, text);
+
+function find(list: typeof GLOBAL, name: string, text: string): string[] {
+  const flat = text.replace(/\s+/g, ' ').trim();
+  return list.flatMap(([pattern, instead]) =>
     Array.from(flat.matchAll(pattern), ({ 0: found, index }) => {
       const around = flat.slice(Math.max(0, index - 30), index + found.length + 20);
       return `${name}: "${found}" in "…${around}…" → ${instead}`;

@@ -19,7 +19,8 @@ interface Exported {
   readonly options: readonly string[];
 }
 
-const files = ['sources', 'sinks'].flatMap((room) =>
+// `toConversation` and `toPreference` are part of the sources, and toDatums reads rows with them, too.
+const files = ['sources', 'sinks', 'chat/data'].flatMap((room) =>
   readdirSync(`${root}src/${room}`)
     .filter((name) => name.endsWith('.ts') && name !== 'index.ts')
     .map((name) =>

@@ -1,7 +1,7 @@
 import { from, lastValueFrom, toArray } from 'rxjs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { answers, compareEvals, type EvalRecord, evaluate, exact, summaryOf } from '../../../src/evals/index.js';
-import { seedFrom } from '../../../src/rl/sampling/seeds.js';
+import { seedFrom } from '../../../src/support/random.js';
 import { renderer, type ScriptedSampler, scriptedSampler } from './scriptedSampler.js';
 
 const TASKS = Array.from({ length: 200 }, (_, index) => ({ id: `e${index}`, question: `<${index}>`, answer: 'yes' }));

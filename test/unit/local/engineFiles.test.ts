@@ -100,7 +100,7 @@ describe('a saved state', () => {
 
   it('that claims the same bytes for many tensors took memory for each of them', () => {
     const place = { dtype: 'F32', shape: [2], data_offsets: [0, 8] };
-    expect(() => decodeSafetensors(withHeader({ a: place, b: place }))).toThrow('b overlaps another tensor');
+    expect(() => decodeSafetensors(withHeader({ a: place, b: place }))).toThrow('"b" overlaps another tensor');
   });
 
   it('is exported in the PEFT layout', () => {

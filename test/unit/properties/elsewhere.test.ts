@@ -14,7 +14,6 @@ import {
   type VirtualTimeScheduler,
 } from 'rxjs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { encodeWith } from '../../../src/chat/index.js';
 import { withCost, withinBudget } from '../../../src/evals/index.js';
 import type { Step } from '../../../src/operators/index.js';
 import { advantages, groupRewards, LivePolicy } from '../../../src/rl/index.js';
@@ -94,18 +93,6 @@ const PASSING: readonly (readonly [string, (stage: Stage) => OperatorFunction<nu
           concurrency: stage.limit,
         }),
         map(({ order }) => order),
-      ),
-  ],
-  [
-    'encodeWith',
-    (stage) => (source) =>
-      source.pipe(
-        map((id) => String(id)),
-        encodeWith(
-          { encode: (text) => work(stage, Number(text), Int32Array.of(Number(text))) },
-          { ahead: stage.limit },
-        ),
-        map(([id]) => id!),
       ),
   ],
 ];

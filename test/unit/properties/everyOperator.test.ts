@@ -9,6 +9,7 @@ const WITHOUT: Readonly<Record<string, string>> = {
   ...{ grpo: 'the chaos suite, on the ledger of the service', evaluateInto: 'the chaos suite, on its file' },
   ...{ likelihood: 'mergeMapWeighted over calls of the service', likelihoodInto: 'likelihood, into a file' },
   ...{ summarize: 'RxJS’s reduce: it emits once, at the end', foldDashboard: 'RxJS’s scan' },
+  ...{ plainMetrics: 'RxJS’s map' },
   ...{ rlLog: 'metricsLog, with more files', progressBar: 'it draws what it passes; see its own tests' },
 };
 

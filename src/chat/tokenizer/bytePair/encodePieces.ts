@@ -89,7 +89,7 @@ export function createTextEncoder({ library, pairs }: PlainLibrary, json: Tokeni
   };
 }
 
-/** The pre-tokenizers before a closing plain ByteLevel, or undefined where the pipeline is another. */
+/** The pre-tokenizers before a closing plain ByteLevel, or undefined if the pipeline is another. */
 function splitSteps(step: StepJson | null | undefined): readonly StepJson[] | undefined {
   if (step?.type !== 'Sequence') return undefined;
   const steps = step['pretokenizers'] as readonly StepJson[];

@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rm, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
+import { replaceFile } from '../../../support/files/writeAtomically.js';
 import { TokenizerError } from '../TokenizerError.js';
 
 /** Whether a revision is a commit, which never moves. */
@@ -47,11 +47,11 @@ export class HubCache {
 
   async rememberCommit(revision: string, commit: string): Promise<void> {
     if (revision === commit || (await this.commitOf(revision)) === commit) return;
-    await replaceFile(this.#refPath(revision), commit);
+    await this.#write(this.#refPath(revision), commit);
   }
 
   async rememberAbsent(commit: string, file: string): Promise<void> {
-    await replaceFile(this.#absentPath(commit, file), '');
+    await this.#write(this.#absentPath(commit, file), '');
   }
 
   /** Puts a blob into the folder of a commit: as a relative link, or as a copy where the system allows none. */
@@ -77,12 +77,10 @@ export class HubCache {
   #absentPath(commit: string, file: string): string {
     return join(this.#folder, '.no_exist', commit, file);
   }
-}
 
-/** Writes a small file so that a reader sees the old content or the new one, never half of it. */
-async function replaceFile(path: string, content: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
-  const temporary = `${path}.${randomUUID()}.tmp`;
-  await writeFile(temporary, content);
-  await rename(temporary, path);
+  /** Readable by other users of the cache. */
+  async #write(path: string, content: string): Promise<void> {
+    await mkdir(dirname(path), { recursive: true });
+    await replaceFile(path, content, 0o666);
+  }
 }

@@ -4,8 +4,7 @@ import type { HubEvent } from './HubEvent.js';
 const events = new Subject<HubEvent>();
 
 /**
- * What happens to every file that this process brings from the Hugging Face hub, whoever asked for it: `trainer.getRenderer()` and
- * `sampler.getTokenizer()` included. Hot, shared by all; never errors and never completes.
+ * Reports every file that this process downloads from the Hugging Face hub, also for `trainer.getRenderer()` and `sampler.getTokenizer()`. Hot, shared by all; never errors and never completes.
  *
  * ```ts
  * hubEvents$.subscribe((event) => {

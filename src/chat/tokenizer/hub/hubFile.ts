@@ -56,7 +56,7 @@ export function downloadHubFile(repo: string, file: string, options: HubOptions 
   });
 }
 
-/** The path of a file in the cache, fetched if need be; undefined where the repository has no such file. Rejects as `downloadHubFile` errors. */
+/** The path of a file in the cache, fetched if need be; undefined if the repository has no such file. Rejects as `downloadHubFile` errors. */
 export async function hubFile(repo: string, file: string, options: HubOptions = {}): Promise<string | undefined> {
   const last = await lastValueFrom(
     downloadHubFile(repo, file, options).pipe(tap((event) => options.onProgress?.(event))),

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { from, lastValueFrom, Observable, toArray, type Subscriber } from 'rxjs';
+import { from, lastValueFrom, map, mergeMap, Observable, reduce, type Subscriber } from 'rxjs';
+import { checkAtLeast } from '../../../support/checks.js';
 import type { EncodeAnswer, EncodeRequest } from './encodeWorker.js';
-import { encodeWith } from './encodeWith.js';
 import { recipeOf, type TokenizerRecipe } from './recipe.js';
 import type { Tokenizer } from '../Tokenizer.js';
 import { TokenizerError } from '../TokenizerError.js';
@@ -18,6 +18,9 @@ export interface TokenizerPoolOptions {
   /** Where a bundler put the worker's file. Default: `encodeWorker.js` beside this module. */
   readonly workerUrl?: URL;
 }
+
+/** Texts that `encodeAll` has queued at once: sending looks at all of them. */
+const MOST_QUEUED = 1024;
 
 interface Job {
   readonly text: string;
@@ -37,8 +40,8 @@ interface Thread {
  *
  * ```ts
  * const pool = new TokenizerPool(await loadTokenizer('Qwen/Qwen3-8B'));
- * const tokens = await pool.encodeAll(texts);          // in order
- * rows$.pipe(map((row) => row.text), encodeWith(pool)) // in order, a bounded number ahead
+ * const tokens = await pool.encodeAll(texts); // in order
+ * rows$.pipe(concatMapAhead((row) => pool.encode(row.text), { ahead: 1024 })); // in order, a bounded number ahead
  * ```
  */
 export class TokenizerPool implements AsyncDisposable {
@@ -55,8 +58,7 @@ export class TokenizerPool implements AsyncDisposable {
   /** @throws TokenizerError for a tokenizer that is not this library's own and so cannot be made again in a thread. */
   constructor(tokenizer: Tokenizer, options: TokenizerPoolOptions = {}) {
     const { size = Math.max(1, availableParallelism() - 1), batchChars = 65_536 } = options;
-    if (!(size >= 1)) throw new RangeError(`size must be >= 1, got ${size}`);
-    if (!(batchChars >= 1)) throw new RangeError(`batchChars must be >= 1, got ${batchChars}`);
+    checkAtLeast({ size, batchChars }, 1);
     const recipe = recipeOf(tokenizer);
     if (recipe === undefined) {
       throw new TokenizerError(
@@ -91,7 +93,14 @@ export class TokenizerPool implements AsyncDisposable {
 
   /** The tokens of all texts, in order. */
   encodeAll(texts: Iterable<string>): Promise<Int32Array[]> {
-    return lastValueFrom(from(texts).pipe(encodeWith(this), toArray()));
+    const encoded = from(texts).pipe(
+      mergeMap((text, index) => this.encode(text).pipe(map((tokens) => ({ index, tokens }))), MOST_QUEUED),
+      reduce<{ readonly index: number; readonly tokens: Int32Array }, Int32Array[]>((all, { index, tokens }) => {
+        all[index] = tokens;
+        return all;
+      }, []),
+    );
+    return lastValueFrom(encoded);
   }
 
   /** Ends the threads. What still waits errors. */

@@ -14,7 +14,7 @@ export type EncodeAnswer = { readonly tokens: Int32Array; readonly ends: Int32Ar
 const port = parentPort;
 if (port !== null) {
   const loading = tokenizerFromRecipe(workerData as TokenizerRecipe);
-  // A failure is told to whoever asks; without a question it is nobody's.
+  // Every request reports the failure. Until one comes, it must not count as unhandled.
   loading.catch(() => undefined);
   port.on('message', ({ texts }: EncodeRequest) => {
     loading

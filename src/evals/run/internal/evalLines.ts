@@ -30,7 +30,7 @@ export const exampleLine = (record: EvalRecord): object => ({ type: 'example', .
 /** Says that a run continued, and on what. */
 export const resumedLine = (atMs: number, { versions }: EvalProtocol): object => ({ type: 'resumed', atMs, versions });
 
-/** One line of a result file. @throws TypeError where it is none */
+/** One line of a result file. @throws TypeError if it is not one */
 export function decodeLine(row: unknown): { readonly protocol?: EvalProtocol; readonly record?: EvalRecord } {
   const { type, ...rest } = (row ?? {}) as { readonly type?: unknown };
   if (type === 'resumed') return {};

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { concat, defer, filter, type Observable, type OperatorFunction, tap } from 'rxjs';
-import { JsonlFile } from '../../../sinks/internal/jsonlFile.js';
-import { writeAtomically } from '../../../sinks/internal/writeAtomically.js';
+import { JsonlFile } from '../../../support/files/jsonlFile.js';
+import { writeAtomically } from '../../../support/files/writeAtomically.js';
 import { fromEval } from '../fromEval.js';
 import { protocolDifferences } from '../protocolDifferences.js';
 import { readProtocol } from '../readProtocol.js';

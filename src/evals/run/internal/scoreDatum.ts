@@ -1,5 +1,5 @@
 import { map, type Observable } from 'rxjs';
-import type { Renderer } from '../../../chat/renderers/Renderer.js';
+import type { Renderer } from '../../../chat/renderers/core/Renderer.js';
 import type { SampleOptions } from '../../../client/SamplingClient.js';
 import type { Datum } from '../../../wire/datum.js';
 import type { SampleResponse } from '../../../wire/sampling.js';
@@ -11,7 +11,7 @@ export interface DatumScore {
   readonly tokens: number;
   /** Bytes of their text. */
   readonly bytes: number;
-  /** How many of them the model thinks likeliest; NaN where that was not told. */
+  /** How many of them the model thinks likeliest; NaN if that was not told. */
   readonly correct: number;
   readonly promptTokens: number;
 }

@@ -1,18 +1,6 @@
-import {
-  catchError,
-  defer,
-  forkJoin,
-  from,
-  isObservable,
-  last,
-  map,
-  type Observable,
-  type ObservableInput,
-  of,
-  type SchedulerLike,
-  timeout,
-} from 'rxjs';
-import type { Renderer } from '../../../chat/renderers/Renderer.js';
+import { catchError, defer, forkJoin, map, type Observable, of, type SchedulerLike, timeout } from 'rxjs';
+import { toObservable } from '../../../support/toObservable.js';
+import type { Renderer } from '../../../chat/renderers/core/Renderer.js';
 import type { Group, Trajectory } from '../../../rl/sampling/rollout.js';
 import type { Score, ScoreArgs, Scorer } from '../../scorers/scorer.js';
 import type { EvalFailure, EvalRecord, EvalSample } from '../record.js';
@@ -65,10 +53,7 @@ function scoresOf<T>(
   const named = scorersByName(scorers);
   if (named.length === 0) return of(new Map([['reward', args.trajectory.reward]]));
   const all = named.map(([name, scorer]) =>
-    defer(() => asInput(scorer(args))).pipe(
-      last(),
-      map((said) => [name, valueOf(name, said)] as const),
-    ),
+    defer(() => toObservable<number | Score>(scorer(args))).pipe(map((said) => [name, valueOf(name, said)] as const)),
   );
   const told = forkJoin(all).pipe(
     map((pairs) => new Map(pairs.filter((pair): pair is readonly [string, number] => pair[1] !== null))),
@@ -78,11 +63,6 @@ function scoresOf<T>(
     }),
   );
   return timeoutMs === Infinity ? told : told.pipe(timeout({ each: timeoutMs, scheduler }));
-}
-
-function asInput(said: number | Score | ObservableInput<number | Score>): Observable<number | Score> {
-  const isNow = typeof said === 'number' || (!isObservable(said) && 'score' in said);
-  return isNow ? of(said) : from(said);
 }
 
 function valueOf(name: string, said: number | Score): number | null {

@@ -1,6 +1,6 @@
 import type { Scorer } from '../../scorers/scorer.js';
 
-/** Scorers with their names: those they are listed by, or those of their functions. @throws RangeError where two share one */
+/** Scorers with their names: those they are listed by, or those of their functions. @throws RangeError if two share one */
 export function scorersByName<T>(
   scorers: readonly Scorer<T>[] | Readonly<Record<string, Scorer<T>>> = [],
 ): readonly (readonly [name: string, scorer: Scorer<T>])[] {

@@ -1,4 +1,4 @@
-import type { Message } from '../../../chat/renderers/Message.js';
+import type { Message } from '../../../chat/renderers/core/Message.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -18,7 +18,7 @@ export function promptOf(task: unknown): string | readonly Message[] {
 const asked = (messages: readonly Message[]): readonly Message[] =>
   messages.at(-1)?.role === 'assistant' ? messages.slice(0, -1) : messages;
 
-/** What a task expects, by the usual names; undefined where it does not tell. */
+/** What a task expects, by the usual names; undefined if it does not tell. */
 export function expectedOf(task: unknown): string | undefined {
   const { expected, answer, target, messages } = fieldsOf(task);
   const found = [expected, answer, target].find((value) => value !== undefined && value !== null);
@@ -27,7 +27,7 @@ export function expectedOf(task: unknown): string | undefined {
   return last?.role === 'assistant' && typeof last.content === 'string' ? last.content : undefined;
 }
 
-/** What a task asks as text, for people and for scorers; empty where it is not told by the usual names. */
+/** What a task asks as text, for people and for scorers; empty if it is not told by the usual names. */
 export function inputText(task: unknown): string {
   let found: string | readonly Message[];
   try {

@@ -10,7 +10,7 @@ export function tidy(text: string, { caseSensitive = true }: TidyOptions): strin
   return caseSensitive ? trimmed : trimmed.toLowerCase();
 }
 
-/** What the task expects. @throws Error where it does not tell */
+/** What the task expects. @throws Error if it does not tell */
 export function wanted(scorer: string, { expected }: ScoreArgs): string {
   if (expected !== undefined) return expected;
   throw new Error(

@@ -1,4 +1,4 @@
-/** Distributions of classical tests. Held against recordings of scipy by test/parity. */
+/** Distributions of classical tests. Compared with recordings of scipy in test/parity. */
 
 /** ln Γ(x) for x > 0, by Lanczos. */
 function lnGamma(x: number): number {
@@ -37,7 +37,7 @@ function incompleteBeta(x: number, a: number, b: number): number {
   return front * fraction;
 }
 
-/** How likely it is that Student's t of so many degrees of freedom is at least as far from 0, on either side. */
+/** Two-sided tail probability of Student's t with the given degrees of freedom. */
 export function studentTwoSided(t: number, freedom: number): number {
   return incompleteBeta(freedom / (freedom + t * t), freedom / 2, 0.5);
 }
@@ -76,7 +76,7 @@ function falling(probability: (at: number) => number, value: number): number {
   return (low + high) / 2;
 }
 
-/** How likely at most so few heads, or as uneven on the other side, are with a fair coin: the exact sign test. */
+/** Two-sided exact binomial test with p = 0.5: the sign test. */
 export function fairCoinTwoSided(heads: number, throws: number): number {
   if (throws === 0) return 1;
   const few = Math.min(heads, throws - heads);

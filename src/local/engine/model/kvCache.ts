@@ -39,7 +39,7 @@ export class KvCache {
     return this.keys(layer, head) + this.#headWidth * this.#capacity;
   }
 
-  /** Makes room for `length` positions, moving what is there. */
+  /** Makes room for `length` positions, moving the existing ones. */
   reserve(length: number): void {
     if (length <= this.#capacity) return;
     const grown = new KvCache(this.#heap, this.#shape, length);

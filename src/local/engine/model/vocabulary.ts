@@ -7,7 +7,7 @@
  * Text never encodes to a special token, so no message can forge a turn.
  */
 export const SPECIAL = {
-  /** Ends a turn or a text; it stops sampling unless told otherwise. */
+  /** Ends a turn or a text; it stops sampling by default. */
   end: 256,
   system: 257,
   user: 258,

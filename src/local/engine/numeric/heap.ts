@@ -57,7 +57,7 @@ export class Heap {
     return start;
   }
 
-  /** @throws EngineMemoryError where the memory cannot grow so far; what is there stays as it is. */
+  /** @throws EngineMemoryError if the memory cannot grow that far; its content stays unchanged. */
   #growTo(end: number): void {
     const missing = Math.ceil((end - this.floats.length) / PAGE_FLOATS);
     if (missing <= 0) return;
@@ -114,7 +114,7 @@ export class Heap {
     this.#used = mark.used;
   }
 
-  /** Copies an array in, to a block of its own. */
+  /** Copies an array into a new block. */
   store(values: Float32Array): number {
     const start = this.alloc(values.length);
     this.floats.set(values, start);

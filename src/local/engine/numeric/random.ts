@@ -1,3 +1,5 @@
+import { mix32 } from '../../../support/random.js';
+
 /** A seeded stream of numbers (sfc32): small, fast, and the same on every machine. */
 export interface Random {
   /** In [0, 1), with 53 random bits. */
@@ -6,20 +8,13 @@ export interface Random {
   normal(): number;
 }
 
-/** Mixes a 32-bit word so that neighbouring seeds give unrelated streams. */
-function mix(value: number): number {
-  value = Math.imul(value ^ (value >>> 16), 0x21f0aaad);
-  value = Math.imul(value ^ (value >>> 15), 0x735a2d97);
-  return (value ^ (value >>> 15)) >>> 0;
-}
-
 /** The stream for `seed` (any safe integer) and `stream`: different streams of one seed are independent. */
 export function createRandom(seed: number, stream = 0): Random {
   const low = seed >>> 0;
   const high = Math.floor(seed / 0x1_0000_0000) >>> 0;
-  let a = mix(low ^ 0x9e3779b9);
-  let b = mix(high ^ mix(stream + 0x85ebca6b));
-  let c = mix(a ^ stream);
+  let a = mix32(low ^ 0x9e3779b9);
+  let b = mix32(high ^ mix32(stream + 0x85ebca6b));
+  let c = mix32(a ^ stream);
   let counter = 1;
   const next = (): number => {
     const sum = (a + b + counter) | 0;

@@ -31,7 +31,7 @@ interface Row {
   cache: KvCache;
 }
 
-/** A request under way. */
+/** A pending request. */
 interface Job {
   readonly sampler: Sampler;
   readonly request: CheckedSample;
@@ -51,8 +51,8 @@ interface Job {
 }
 
 /**
- * Decodes the samples of all requests together: one batch a step for each sampler, rows joining and leaving as they
- * start and end. A row's numbers do not depend on its company. Nothing runs by itself: {@link advance} does one step.
+ * Decodes the samples of all requests together: one batch per step for each sampler, rows joining and leaving as they
+ * start and end. A row's numbers do not depend on the other rows. {@link advance} does one step.
  */
 export class SamplePool {
   readonly #heap: Heap;

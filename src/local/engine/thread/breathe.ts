@@ -20,7 +20,7 @@ export function finish<A>(steps: Steps<A>): A {
 }
 
 /** Lets other work in at the pauses. */
-export async function finishBreathing<A>(steps: Steps<A>): Promise<A> {
+export async function runYielding<A>(steps: Steps<A>): Promise<A> {
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;

@@ -110,7 +110,7 @@ export class EngineCore {
     this.#models.delete(modelId);
   }
 
-  /** Samples under way still finish. */
+  /** Pending samples still finish. */
   disposeSampler(samplerId: string): void {
     this.#samplers.delete(samplerId);
   }

@@ -7,7 +7,7 @@ import {
   toNamedTensors,
   type AdapterLayout,
 } from '../model/adapter.js';
-import { finishBreathing, type Steps } from '../thread/breathe.js';
+import { runYielding, type Steps } from '../thread/breathe.js';
 import { EngineUserError } from '../errors.js';
 import { findLoss, type PreparedLoss } from './losses.js';
 import { LossInputs } from './lossInputs.js';
@@ -76,7 +76,7 @@ export class TrainingModel {
       const outputs: Record<string, EngineTensor>[] = [];
       let total = 0;
       for (const [index, datum] of prepared.entries()) {
-        const { loss, logprobs } = await finishBreathing(this.#run(datum, adapter, forwardOnly));
+        const { loss, logprobs } = await runYielding(this.#run(datum, adapter, forwardOnly));
         if (!Number.isFinite(loss)) throw this.#diverged(`the loss of datum ${index} is ${loss}`);
         total += loss;
         outputs.push({ logprobs: { dtype: 'float32', data: logprobs, shape: datum.shape } });

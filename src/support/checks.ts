@@ -1,0 +1,23 @@
+type Options = Readonly<Record<string, number>>;
+
+function refuse(options: Options, fits: (value: number) => boolean, wanted: string): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (!fits(value)) throw new RangeError(`${name} must be ${wanted}, got ${value}`);
+  }
+}
+
+/** @throws RangeError with name and value, unless each is an integer of at least `least`; without `least`, any integer. */
+export function checkIntegers(options: Options, least = -Infinity): void {
+  const wanted = least === -Infinity ? 'an integer' : `an integer >= ${least}`;
+  refuse(options, (value) => Number.isSafeInteger(value) && value >= least, wanted);
+}
+
+/** @throws RangeError with name and value, unless each is a number of at least `least`; NaN is none. */
+export function checkAtLeast(options: Options, least: number): void {
+  refuse(options, (value) => value >= least, `>= ${least}`);
+}
+
+/** @throws RangeError with name and value, unless each is a number above 0. */
+export function checkPositive(options: Options): void {
+  refuse(options, (value) => value > 0, '> 0');
+}
