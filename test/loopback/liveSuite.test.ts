@@ -12,7 +12,7 @@ function testLive(environment: Record<string, string>): Promise<{ readonly code:
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,
-      ['node_modules/vitest/vitest.mjs', 'run', '--config', 'vitest.live.config.ts'],
+      ['node_modules/vitest/vitest.mjs', 'run', '--project', 'live', '--bail', '1'],
       { cwd: root, env },
       (_, stdout, stderr) => resolve({ code: child.exitCode ?? -1, told: stdout + stderr }),
     );

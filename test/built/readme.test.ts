@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { root } from '../unit/docs/snippets.js';
-import { patternOf, shapeOf } from './support/runSnippet.js';
+import { patternOf, shapeOf } from './runSnippet.js';
 
 beforeAll(() => {
   if (!existsSync(`${root}dist/index.js`))

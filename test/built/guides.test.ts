@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { PAGES, root, snippetsOf } from '../unit/docs/snippets.js';
-import { patternOf, runSnippet, shapeOf } from './support/runSnippet.js';
+import { patternOf, runSnippet, shapeOf } from './runSnippet.js';
 
 beforeAll(() => {
   if (!existsSync(`${root}dist/index.js`)) throw new Error('snippets run on the built package: `npm run build` first');
