@@ -75,7 +75,12 @@ export default defineConfig(({ mode }) => ({
       {
         // The dashboard in Chromium, on the built page.
         extends: true,
-        test: { name: 'browser', include: ['test/browser/**/*.test.ts'], fileParallelism: false },
+        test: {
+          name: 'browser',
+          include: ['test/browser/**/*.test.ts'],
+          env: { TINKER_RX_SUITE: mode },
+          fileParallelism: false,
+        },
       },
       {
         // Against a live service: needs TINKER_API_KEY, takes minutes and costs a little. A step may wait in the service's queue.

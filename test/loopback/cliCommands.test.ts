@@ -247,7 +247,7 @@ describe('checkpoint', () => {
 describe('billing', () => {
   const hour = (offset: number) => new Date(Math.floor(Date.now() / 3_600_000 + offset) * 3_600_000).toISOString();
   it('shows usage as a table, JSON and CSV', async () => {
-    const window = [hour(-1), hour(1)];
+    const window = [hour(-1), hour(2)];
     expect((await ok(['billing', 'usage', ...window])).stdout).toMatch(/^\d+ hourly usage row\(s\)\nbucket_start /);
     const { data } = JSON.parse((await ok(['billing', 'usage', ...window, '-f', 'json'])).stdout) as { data: object[] };
     const csv = (await ok(['billing', 'usage', ...window, '--csv', '-'])).stdout.trim().split('\r\n');

@@ -76,7 +76,7 @@ function argumentsOf(name: string): readonly string[] {
     'checkpoint download': [state, '-o', folder],
     'session export-trace': [session, '-o', join(folder, 'trace')],
     'session export-trace --url-only': [session, '--url-only'],
-    'billing usage': [hour(-1), hour(1)],
+    'billing usage': [hour(-1), hour(2)],
     'checkpoint delete': [state, '-y'],
   };
   return known[name] ?? [];

@@ -57,7 +57,7 @@ function pour(socket: Socket, piece: Buffer): void {
 }
 
 describe('an upload', () => {
-  it('that takes longer than timeoutMs and moves all the time was a headers timeout', async () => {
+  it('may take longer than timeoutMs while it moves', async () => {
     const body = new Uint8Array(16 * 1024 * 1024);
     await serve((socket) => {
       let seen = 0;
@@ -73,7 +73,7 @@ describe('an upload', () => {
     expect(performance.now() - startedMs).toBeGreaterThan(800);
   });
 
-  it('that does not move is late', async () => {
+  it('fails when it does not move for timeoutMs', async () => {
     await serve((socket) => socket.pause());
     expect(await failing({ body: new Uint8Array(48 * 1024 * 1024) })).toMatchObject({
       kind: 'timeout',
@@ -100,7 +100,7 @@ describe('an upload', () => {
 });
 
 describe('an answer', () => {
-  it('that trickles was waited for without an end', async () => {
+  it('fails when it trickles for longer than timeoutMs', async () => {
     await serve((socket) => {
       socket.write(CHUNKED);
       const drip = setInterval(() => socket.write(chunk(1)), 20);
@@ -109,7 +109,7 @@ describe('an answer', () => {
     expect(await failing({})).toMatchObject({ kind: 'timeout', message: 'the answer was not complete after 0.3 s' });
   });
 
-  it('whose headers trickle was waited for without an end', async () => {
+  it('fails when its headers trickle for longer than timeoutMs', async () => {
     await serve((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n');
       const drip = setInterval(() => socket.write('x: y\r\n'), 20);
@@ -118,7 +118,7 @@ describe('an answer', () => {
     expect(await failing({})).toMatchObject({ kind: 'timeout', message: 'no answer within 0.3 s' });
   });
 
-  it('that is large and comes steadily has the time it needs', async () => {
+  it('has the time it needs when it is large and comes steadily', async () => {
     await serve((socket) => {
       socket.write(`${HEAD}content-length: 2000000\r\n\r\n`);
       let sent = 0;
@@ -133,7 +133,7 @@ describe('an answer', () => {
     expect(performance.now() - startedMs).toBeGreaterThan(600);
   });
 
-  it('without an end took all memory: it is cut at the most of its kind', async () => {
+  it('is cut at the size limit of its lane when it has no end', async () => {
     let written = 0;
     await serve((socket) => {
       socket.write(`${HEAD}transfer-encoding: chunked\r\n\r\n`);
@@ -148,7 +148,7 @@ describe('an answer', () => {
     expect(written).toBeLessThan(32 * 1024 * 1024);
   });
 
-  it('that says it is too large is not read at all', async () => {
+  it('is not read when it announces too large a size', async () => {
     await serve((socket) => socket.write(`${HEAD}content-length: 99999999999\r\n\r\n`));
     expect(await failing({ lane: 'polls', timeoutMs: 60_000 })).toMatchObject({
       kind: 'answer',
@@ -156,7 +156,7 @@ describe('an answer', () => {
     });
   });
 
-  it('that refuses without an end is a refusal, with what it said first', async () => {
+  it('is a refusal with its first part when it refuses without an end', async () => {
     await serve((socket) => {
       socket.write('HTTP/1.1 503 No\r\ntransfer-encoding: chunked\r\n\r\n');
       pour(socket, Buffer.from(chunk(65_536)));
@@ -172,17 +172,14 @@ describe('an answer', () => {
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe('a proxy', () => {
-  it.each(['http', 'https'])(
-    'that accepts connections and says nothing was waited for without a word: %s',
-    async (scheme) => {
-      await serve(() => {});
-      const proxy = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-      sockets = socketTransport({
-        baseUrl: resolveBaseUrl(`${scheme}://127.0.0.1:9`, undefined),
-        environment: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy },
-        connectTimeoutMs: 200,
-      });
-      await expect(ask({})).rejects.toMatchObject({ kind: 'timeout' });
-    },
-  );
+  it.each(['http', 'https'])('fails the connection when it accepts it and says nothing: %s', async (scheme) => {
+    await serve(() => {});
+    const proxy = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    sockets = socketTransport({
+      baseUrl: resolveBaseUrl(`${scheme}://127.0.0.1:9`, undefined),
+      environment: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy },
+      connectTimeoutMs: 200,
+    });
+    await expect(ask({})).rejects.toMatchObject({ kind: 'timeout' });
+  });
 });

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { BehaviorSubject, filter, firstValueFrom } from 'rxjs';
-import { LocalTinker, type LocalTinkerOptions, type SeenResponse } from '../../../src/local/index.js';
+import { LocalTinker, type LocalTinkerOptions, type SeenRequest, type SeenResponse } from '../../../src/local/index.js';
 
 /** How many requests to an endpoint were accepted. */
 export type Count = (endpoint: string) => number;
@@ -9,6 +9,8 @@ export interface SteppedService {
   readonly local: LocalTinker;
   /** From here on cycles start by hand, and requests are counted from 0. */
   readonly takeOver: () => void;
+  /** The same, with cycles by hand from the next training pass on. */
+  readonly atFirstPass: () => void;
   /** Resolves when enough has been accepted. */
   readonly until: (ready: (count: Count) => boolean) => Promise<void>;
   /**
@@ -24,14 +26,25 @@ export async function startStepped(options: LocalTinkerOptions = {}): Promise<St
   const onResponse = ({ request: { endpoint }, status }: SeenResponse) => {
     if (status === 200) counts.next({ ...counts.value, [endpoint]: (counts.value[endpoint] ?? 0) + 1 });
   };
-  const local = await LocalTinker.start({ ...options, onResponse });
+  let waitsForPass = false;
+  const onRequest = ({ endpoint }: SeenRequest) => {
+    if (!waitsForPass || endpoint !== 'forward_backward') return;
+    waitsForPass = false;
+    local.dials.clockMs = Infinity;
+  };
+  const local = await LocalTinker.start({ ...options, onRequest, onResponse });
+  const takeOver = () => {
+    local.dials.clockMs = Infinity;
+    counts.next({});
+  };
   const until = async (ready: (count: Count) => boolean) => {
     await firstValueFrom(counts.pipe(filter((count) => ready((endpoint) => count[endpoint] ?? 0))));
   };
   return {
     local,
-    takeOver: () => {
-      local.dials.clockMs = Infinity;
+    takeOver,
+    atFirstPass: () => {
+      waitsForPass = true;
       counts.next({});
     },
     until,

@@ -28,10 +28,15 @@ const states = (text: string) => text.split('\r').map((state) => state.replace('
 const later = <T>(ms: number, value: T) => new Promise<T>((resolve) => setTimeout(() => resolve(value), ms));
 
 describe('waitFor', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
   it('shows nothing of what is done within a second', async () => {
     const { context, written, clock } = turning(80);
     clock.ms = 999;
-    expect(await waitFor(context, 'asking', later(250, 'answer'))).toBe('answer');
+    const waiting = waitFor(context, 'asking', later(250, 'answer'));
+    await vi.advanceTimersByTimeAsync(250);
+    expect(await waiting).toBe('answer');
     expect(written.stderr).toBe('');
   });
 
@@ -41,6 +46,7 @@ describe('waitFor', () => {
     const waiting = waitFor(context, 'asking', later(500, 0), events$);
     events$.next({ type: 'queue-state', state: 'paused_capacity', reason: 'busy\u001b[2J', atMs: 0 } as never);
     clock.ms = 7300;
+    await vi.advanceTimersByTimeAsync(500);
     await waiting;
     expect(states(written.stderr)[1]).toBe('⠸ asking … 7 s  waiting: paused capacity (busy\ufffd[2J)');
     expect(written.stderr.endsWith('\r\u001b[K')).toBe(true);
@@ -50,11 +56,11 @@ describe('waitFor', () => {
   it('writes a line every ten seconds where there is no terminal', async () => {
     const { context, written, clock } = turning();
     const waiting = waitFor(context, 'asking', later(700, 0));
-    await later(150, 0);
+    await vi.advanceTimersByTimeAsync(150);
     clock.ms = 9000;
-    await later(150, 0);
+    await vi.advanceTimersByTimeAsync(150);
     clock.ms = 10_000;
-    await later(250, 0);
+    await vi.advanceTimersByTimeAsync(400);
     await waiting;
     expect(written.stderr).toBe('asking … 10 s\n');
   });
@@ -63,6 +69,7 @@ describe('waitFor', () => {
     const { context, written, clock } = turning(80);
     const waiting = waitFor(context, () => undefined, later(300, 0));
     clock.ms = 5000;
+    await vi.advanceTimersByTimeAsync(300);
     await waiting;
     expect(written.stderr).toBe('');
   });
