@@ -9,9 +9,10 @@ beforeAll(() => {
 
 const [first] = snippetsOf('README.md');
 const [grpo] = snippetsOf('docs/rl.md');
+const counted = snippetsOf('docs/training-order.md').find(({ runs }) => runs);
+const alone = [first!, grpo!, counted!];
 const others = PAGES.flatMap((page) => snippetsOf(page)).filter(
-  (snippet) =>
-    snippet.runs && ![first!, grpo!].some(({ file, line }) => file === snippet.file && line === snippet.line),
+  (snippet) => snippet.runs && !alone.some(({ file, line }) => file === snippet.file && line === snippet.line),
 );
 
 it('the first program of the README trains: its loss falls under 0.1 nats per token', async () => {
@@ -28,6 +29,10 @@ it('the first program of the page on reinforcement learning raises its reward', 
   const rewards = [...printed.matchAll(/reward ([\d.]+)$/gm)].map(([, reward]) => Number(reward));
   expect(rewards[0]).toBeLessThan(0.3);
   expect(rewards.at(-1)).toBeGreaterThan(0.8);
+}, 120_000);
+
+it('the program of the page on training order counts exactly the cycles that it shows', async () => {
+  expect((await runSnippet(counted!.source)).trimEnd()).toBe(counted!.output);
 }, 120_000);
 
 describe('programs in the guides run and print what is shown', () => {

@@ -24,7 +24,7 @@ const slowly = concatMapAhead((value: number) => timer(1).pipe(map(() => value))
 const soon = () => new Promise((resolve) => setTimeout(resolve, 5));
 
 describe('fromArray and repeatEpochs', () => {
-  it('train five steps of an endless run over data in memory, where it froze and died of memory', async () => {
+  it('train five steps of an endless run over data in memory', async () => {
     const output = { lossFnOutputType: '', lossFnOutputs: [], metrics: { 'loss:sum': 1 } };
     let passes = 0;
     const trainer: Trainable = {

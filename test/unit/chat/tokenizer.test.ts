@@ -185,7 +185,7 @@ describe('files that make no tokenizer', () => {
     expect(() => new HuggingFaceTokenizer('x', broken)).toThrow(TokenizerError);
   });
 
-  it('were a TypeError where an added token was null', () => {
+  it('are a TokenizerError where an added token is null', () => {
     const files = { tokenizer: { model: { type: 'BPE', vocab: {}, merges: [] }, added_tokens: [null] } };
     expect(() => new HuggingFaceTokenizer('x', files as never)).toThrow(TokenizerError);
   });
