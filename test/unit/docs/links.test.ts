@@ -40,4 +40,10 @@ describe('links', () => {
     const index = readFileSync(join(root, 'docs/README.md'), 'utf8');
     expect(pages.filter((page) => !index.includes(`](${page.slice('docs/'.length)})`))).toStrictEqual([]);
   });
+
+  it('llms.txt names every page of docs/, and its links lead somewhere', () => {
+    const index = readFileSync(join(root, 'llms.txt'), 'utf8');
+    expect(pages.filter((page) => !index.includes(`](${page})`))).toStrictEqual([]);
+    expect(deadLinks(root, ['llms.txt', 'AGENTS.md'])).toStrictEqual([]);
+  });
 });
