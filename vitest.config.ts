@@ -14,8 +14,9 @@ export default defineConfig(({ mode }) => ({
   },
   test: {
     // A busy machine is slow; a test that hangs is found all the same.
-    testTimeout: MINUTE,
-    hookTimeout: MINUTE,
+    testTimeout: 2 * MINUTE,
+    hookTimeout: 2 * MINUTE,
+    expect: { poll: { timeout: MINUTE } },
     pool: 'forks',
     maxWorkers: 2,
     // Files of a worker share its modules: loading them again for each file took longer than the tests. A test therefore restores

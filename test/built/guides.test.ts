@@ -21,7 +21,7 @@ it('the first program of the README trains: its loss falls under 0.1 nats per to
   const losses = [...printed.matchAll(/^step \d+: ([\d.]+)/gm)].map(([, loss]) => Number(loss));
   expect(losses).toHaveLength(40);
   expect(losses.at(-1)).toBeLessThan(0.1);
-}, 120_000);
+});
 
 it('the first program of the page on reinforcement learning raises its reward', async () => {
   const printed = await runSnippet(grpo!.source);
@@ -29,11 +29,11 @@ it('the first program of the page on reinforcement learning raises its reward', 
   const rewards = [...printed.matchAll(/reward ([\d.]+)$/gm)].map(([, reward]) => Number(reward));
   expect(rewards[0]).toBeLessThan(0.3);
   expect(rewards.at(-1)).toBeGreaterThan(0.8);
-}, 120_000);
+});
 
 it('the program of the page on training order counts exactly the cycles that it shows', async () => {
   expect((await runSnippet(counted!.source)).trimEnd()).toBe(counted!.output);
-}, 120_000);
+});
 
 describe('programs in the guides run and print what is shown', () => {
   it.each(others.map((snippet) => [`${snippet.file}:${snippet.line}`, snippet] as const))(
@@ -42,6 +42,5 @@ describe('programs in the guides run and print what is shown', () => {
       const printed = await runSnippet(source);
       if (output !== undefined) expect(shapeOf(printed)).toMatch(patternOf(output));
     },
-    120_000,
   );
 });

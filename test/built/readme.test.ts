@@ -24,7 +24,7 @@ it('a program on the command line can start threads too: the embedded service, a
     await local.close();`;
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], { cwd: root });
   expect(stdout).toBe('tinker-rx/tiny,tinker-rx/small 97\n');
-}, 60_000);
+});
 
 describe('the shape of an output', () => {
   it('leaves out numbers, ids and tokens', () => {

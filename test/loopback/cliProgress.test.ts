@@ -51,7 +51,7 @@ function serveHalf(): () => void {
   return () => sendRest();
 }
 
-it('sample shows the bytes of a tokenizer on their way', { timeout: 60_000 }, async () => {
+it('sample shows the bytes of a tokenizer on their way', async () => {
   const sendRest = serveHalf();
   await using local = await LocalTinker.start({ engine: new FakeEngine() });
   vi.stubEnv('TINKER_BASE_URL', local.url);
@@ -67,7 +67,7 @@ it('sample shows the bytes of a tokenizer on their way', { timeout: 60_000 }, as
   expect(written.stderr.endsWith('\r\u001b[K')).toBe(true);
 });
 
-it('train shows bytes, conversations and tokens of the data it reads', { timeout: 60_000 }, async () => {
+it('train shows bytes, conversations and tokens of the data it reads', async () => {
   await using local = await LocalTinker.start();
   vi.stubEnv('TINKER_BASE_URL', local.url);
   vi.stubEnv('TINKER_API_KEY', local.apiKey);

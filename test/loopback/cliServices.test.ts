@@ -28,7 +28,7 @@ function start(args: readonly string[]) {
   const { surroundings: around, written } = surroundings({ interrupted$ });
   const ended = runCli(args, around);
   const until = (pattern: RegExp) =>
-    vi.waitFor(() => expect(written.stdout + written.stderr).toMatch(pattern), { timeout: 25_000, interval: 10 });
+    vi.waitFor(() => expect(written.stdout + written.stderr).toMatch(pattern), { timeout: 60_000, interval: 10 });
   return { written, ended, until, interrupt: () => interrupted$.next() };
 }
 
@@ -68,30 +68,26 @@ describe('demo', () => {
     expect(readdirSync(folder)).toStrictEqual([]);
   });
 
-  it(
-    'names a dashboard that is live during the run, and how to see the run afterwards',
-    { timeout: 60_000 },
-    async () => {
-      vi.stubEnv('TMPDIR', folder);
-      const { ended, until, written } = start(['demo', '--steps', '8']);
-      await until(/Watch the run in a browser: /);
-      const [, url] = /browser: (http:\/\/127\.0\.0\.1:\d+\/\?token=\S+)/.exec(written.stdout)!;
-      expect((await fetch(url!)).status).toBe(200);
-      expect(await ended).toBe(0);
-      await expect(fetch(url!)).rejects.toThrow();
-      const [, log] = /See the run again in a browser: tinker-rx dashboard --log (\S+)/.exec(written.stdout)!;
-      expect(readFileSync(join(log!, 'metrics.jsonl'), 'utf8').trim().split('\n')).toHaveLength(8);
-      expect(readdirSync(folder)).toStrictEqual([log!.slice(folder.length + 1)]);
+  it('names a dashboard that is live during the run, and how to see the run afterwards', async () => {
+    vi.stubEnv('TMPDIR', folder);
+    const { ended, until, written } = start(['demo', '--steps', '8']);
+    await until(/Watch the run in a browser: /);
+    const [, url] = /browser: (http:\/\/127\.0\.0\.1:\d+\/\?token=\S+)/.exec(written.stdout)!;
+    expect((await fetch(url!)).status).toBe(200);
+    expect(await ended).toBe(0);
+    await expect(fetch(url!)).rejects.toThrow();
+    const [, log] = /See the run again in a browser: tinker-rx dashboard --log (\S+)/.exec(written.stdout)!;
+    expect(readFileSync(join(log!, 'metrics.jsonl'), 'utf8').trim().split('\n')).toHaveLength(8);
+    expect(readdirSync(folder)).toStrictEqual([log!.slice(folder.length + 1)]);
 
-      const again = start(['dashboard', '--log', log!]);
-      await again.until(/Ctrl-C ends it/);
-      expect((await fetch(again.written.stdout.trim())).status).toBe(200);
-      again.interrupt();
-      expect(await again.ended).toBe(0);
-    },
-  );
+    const again = start(['dashboard', '--log', log!]);
+    await again.until(/Ctrl-C ends it/);
+    expect((await fetch(again.written.stdout.trim())).status).toBe(200);
+    again.interrupt();
+    expect(await again.ended).toBe(0);
+  });
 
-  it('keeps the dashboard open until Ctrl-C if asked to', { timeout: 60_000 }, async () => {
+  it('keeps the dashboard open until Ctrl-C if asked to', async () => {
     const log = join(folder, 'log');
     const { ended, until, interrupt, written } = start(['demo', '--steps', '2', '--dashboard', '--log', log]);
     await until(/stays open at \S+ until Ctrl-C/);
@@ -170,11 +166,11 @@ describe('train', () => {
     for (let step = 1; step <= steps; step++) {
       await until((count) => count('optim_step') > step);
       await local.dials.step();
-      await vi.waitFor(() => expect(losses(log).length).toBe(step), { timeout: 25_000 });
+      await vi.waitFor(() => expect(losses(log).length).toBe(step), { timeout: 60_000 });
     }
   };
 
-  it('goes on after Ctrl-C as if it had never stopped', { timeout: 60_000 }, async () => {
+  it('goes on after Ctrl-C as if it had never stopped', async () => {
     const stepped = await startStepped();
     await using local = stepped.local;
     vi.stubEnv('TINKER_BASE_URL', local.url);
@@ -202,7 +198,7 @@ describe('train', () => {
     expect((await run(['train', '--resume', parts])).stderr).toContain('The run was finished already');
   });
 
-  it('stops within ahead + 1 steps on Ctrl-C, though all rows have come', { timeout: 60_000 }, async () => {
+  it('stops within ahead + 1 steps on Ctrl-C, though all rows have come', async () => {
     // Fewer rows than the window of the shuffle: they are all let go at the end of the file, long before they are trained on.
     const stepped = await startStepped();
     await using local = stepped.local;
@@ -235,7 +231,7 @@ describe('train', () => {
     expect(saved).toMatchObject([{ steps: after, batches: after, name: `step-${String(after).padStart(6, '0')}` }]);
   });
 
-  it('shows the run on a dashboard while it goes on', { timeout: 60_000 }, async () => {
+  it('shows the run on a dashboard while it goes on', async () => {
     const stepped = await startStepped();
     await using local = stepped.local;
     stepped.atFirstPass();
@@ -260,7 +256,7 @@ describe('train', () => {
     await expect(fetch(url!)).rejects.toThrow();
   });
 
-  it('stops at once on the second Ctrl-C', { timeout: 60_000 }, async () => {
+  it('stops at once on the second Ctrl-C', async () => {
     const stepped = await startStepped();
     await using local = stepped.local;
     vi.stubEnv('TINKER_BASE_URL', local.url);
@@ -277,7 +273,7 @@ describe('train', () => {
 });
 
 describe('checkpoint download', () => {
-  it('deletes its temporary export also when it is interrupted', { timeout: 60_000 }, async () => {
+  it('deletes its temporary export also when it is interrupted', async () => {
     await using local = await LocalTinker.start();
     vi.stubEnv('TINKER_BASE_URL', local.url);
     vi.stubEnv('TINKER_API_KEY', local.apiKey);
@@ -321,7 +317,7 @@ describe('a service in trouble', () => {
     });
   });
 
-  it('that fails in passing does not end a long job', { timeout: 60_000 }, async () => {
+  it('that fails in passing does not end a long job', async () => {
     await using local = await LocalTinker.start({ faults: status('asample', 503, [1, 2]) });
     connectTo(local);
     const { code, stdout } = await run(['sample', '-m', 'tinker-rx/tiny', 'Hello', '--max-tokens', '3']);
@@ -331,47 +327,43 @@ describe('a service in trouble', () => {
 });
 
 describe('serve', () => {
-  it(
-    'answers callers of other APIs until it is interrupted, also for a checkpoint they name',
-    { timeout: 60_000 },
-    async () => {
-      await using local = await LocalTinker.start();
-      vi.stubEnv('TINKER_BASE_URL', local.url);
-      vi.stubEnv('TINKER_API_KEY', local.apiKey);
-      const service = new ServiceClient();
-      const trainer = await service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 8 });
-      const { path } = await trainer.saveWeightsForSampler('step-000007');
-      const { ended, until, interrupt, written } = start([
-        'serve',
-        '--model',
-        'tinker-rx/tiny',
-        '--key',
-        'a-key-of-mine',
-      ]);
-      await until(/Ctrl-C ends the gateway/);
-      const [, url] = /OPENAI_BASE_URL=(\S+)/.exec(written.stdout)!;
-      const ask = async (model: string, key = 'a-key-of-mine') => {
-        const response = await fetch(`${url!}/chat/completions`, {
-          method: 'POST',
-          headers: { authorization: `Bearer ${key}` },
-          body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hi' }], max_tokens: 3, temperature: 0 }),
-        });
-        return [
-          response.status,
-          ((await response.json()) as { usage?: { completion_tokens: number } }).usage?.completion_tokens,
-        ];
-      };
-      expect(await ask('tinker-rx/tiny')).toEqual([200, 3]);
-      expect(await ask(path)).toEqual([200, 3]);
-      expect(await ask(`${trainer.modelId}@7`)).toEqual([200, 3]);
-      expect((await ask(`${trainer.modelId}@8`))[0]).toBe(404);
-      expect((await ask('tinker-rx/tiny', 'wrong-key'))[0]).toBe(401);
-      interrupt();
-      expect(await ended).toBe(0);
-      await expect(fetch(url!)).rejects.toThrow();
-      await service.close();
-    },
-  );
+  it('answers callers of other APIs until it is interrupted, also for a checkpoint they name', async () => {
+    await using local = await LocalTinker.start();
+    vi.stubEnv('TINKER_BASE_URL', local.url);
+    vi.stubEnv('TINKER_API_KEY', local.apiKey);
+    const service = new ServiceClient();
+    const trainer = await service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 8 });
+    const { path } = await trainer.saveWeightsForSampler('step-000007');
+    const { ended, until, interrupt, written } = start([
+      'serve',
+      '--model',
+      'tinker-rx/tiny',
+      '--key',
+      'a-key-of-mine',
+    ]);
+    await until(/Ctrl-C ends the gateway/);
+    const [, url] = /OPENAI_BASE_URL=(\S+)/.exec(written.stdout)!;
+    const ask = async (model: string, key = 'a-key-of-mine') => {
+      const response = await fetch(`${url!}/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}` },
+        body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hi' }], max_tokens: 3, temperature: 0 }),
+      });
+      return [
+        response.status,
+        ((await response.json()) as { usage?: { completion_tokens: number } }).usage?.completion_tokens,
+      ];
+    };
+    expect(await ask('tinker-rx/tiny')).toEqual([200, 3]);
+    expect(await ask(path)).toEqual([200, 3]);
+    expect(await ask(`${trainer.modelId}@7`)).toEqual([200, 3]);
+    expect((await ask(`${trainer.modelId}@8`))[0]).toBe(404);
+    expect((await ask('tinker-rx/tiny', 'wrong-key'))[0]).toBe(401);
+    interrupt();
+    expect(await ended).toBe(0);
+    await expect(fetch(url!)).rejects.toThrow();
+    await service.close();
+  });
 });
 
 describe('dashboard', () => {

@@ -25,11 +25,11 @@ it('the live suite passes against the embedded service, taken for a live one', a
   await local.close();
   expect(told).toMatch(/Tests +9 passed \(9\)/);
   expect(code).toBe(0);
-}, 120_000);
+});
 
 it('the live suite is skipped with a word where there is no key', async () => {
   const { code, told } = await testLive({});
   expect(told).toContain('test:live is skipped: TINKER_API_KEY is not set');
   expect(told).toMatch(/Tests +9 skipped \(9\)/);
   expect(code).toBe(0);
-}, 60_000);
+});

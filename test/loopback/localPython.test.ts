@@ -16,7 +16,7 @@ let strict: LocalTinker;
 beforeAll(async () => {
   plain = await LocalTinker.start();
   strict = await LocalTinker.start({ sampledLogprobs: 'scaled', refuseOverflow: true, refuseUnknownInputs: true });
-}, 60_000);
+});
 afterAll(() => Promise.all([plain.close(), strict.close()]));
 
 async function sampled(caller: LocalCaller, params: Json, fields: Json = {}) {

@@ -18,7 +18,7 @@ import {
   take,
   toArray,
 } from 'rxjs';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { batch } from '../../src/operators/batch.js';
 import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
 import {
@@ -250,7 +250,7 @@ describe('fromRowBatches', () => {
       }
     });
     expect(await firstValueFrom(rows)).toBe(1);
-    await vi.waitFor(() => expect(log).toStrictEqual(['aborted', 'returned']));
+    await expect.poll(() => log).toStrictEqual(['aborted', 'returned']);
   });
 
   it('asks for the next batch only when the last is out', async () => {
@@ -289,7 +289,7 @@ describe('fromStdin', () => {
   it('closes an input that stays silent when unsubscribed', async () => {
     const input = new PassThrough();
     fromStdin({ input }).subscribe().unsubscribe();
-    await vi.waitFor(() => expect(input.destroyed).toBe(true));
+    await expect.poll(() => input.destroyed).toBe(true);
   });
 });
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { concatMap, from, lastValueFrom, map, NEVER, of, Subject, take, throwError, timer, toArray } from 'rxjs';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   backpressure$,
   batch,
@@ -66,7 +66,7 @@ describe.each([
     const running = make(1000)
       .pipe(concatMapAhead((value) => (seen.push(value), NEVER), { ahead: 2 }))
       .subscribe();
-    await vi.waitFor(() => expect(seen.length).toBeGreaterThan(2));
+    await expect.poll(() => seen.length).toBeGreaterThan(2);
     await soon();
     expect(seen).toStrictEqual([0, 1, 2]);
     running.unsubscribe();

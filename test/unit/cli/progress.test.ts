@@ -188,16 +188,16 @@ describe('loading a tokenizer', () => {
     const options = { env: { HF_ENDPOINT: hub.url, HF_HOME: home } };
     const load = () => hubFile('org/name', 'tokenizer.json', options).then(() => made);
     const loading = loadRenderer(context, load, new Subject());
-    await vi.waitFor(() => expect(hub.requests('GET')).toHaveLength(1));
+    await expect.poll(() => hub.requests('GET')).toHaveLength(1);
     await vi.waitFor(() => {
       clock.ms += 500;
       expect(written.stderr).toMatch(/tokenizer of org\/name {2}█{6}░{18} {2}25 % {2}1\.0 MB of 4\.0 MB/);
-    });
+    }, 20_000);
     rest();
     await vi.waitFor(() => {
       clock.ms += 500;
       expect(states(written.stderr).at(-1)).toMatch(/^. loading the tokenizer … \d+ s$/);
-    });
+    }, 20_000);
     const wanted = {} as Renderer;
     make(wanted);
     expect(await loading).toBe(wanted);
@@ -210,10 +210,10 @@ describe('loading a tokenizer', () => {
       response.writeHead(503).end();
       return true;
     };
-    const options = { env: { HF_ENDPOINT: hub.url, HF_HOME: home }, retries: 1, retryDelayMs: 400 };
+    const options = { env: { HF_ENDPOINT: hub.url, HF_HOME: home }, retries: 1, retryDelayMs: 1500 };
     const loading = loadRenderer(context, () => hubFile('org/name', 'x', options) as never, new Subject());
     loading.catch(() => {});
-    await vi.waitFor(() => expect(hub.seen).toHaveLength(1));
+    await expect.poll(() => hub.seen).toHaveLength(1);
     clock.ms = 2000;
     await expect(loading).rejects.toThrow('503');
     expect(written.stderr).toContain(`loading the tokenizer (${hub.url} answers 503 for org/name; trying again) … 2 s`);

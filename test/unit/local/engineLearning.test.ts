@@ -40,7 +40,7 @@ function datumOf(
 }
 
 describe('supervised', () => {
-  it('learns twenty answers to under 0.1 nats per token in under 60 s', { timeout: 120_000 }, async () => {
+  it('learns twenty answers to under 0.1 nats per token in under 60 s', async () => {
     const file = readFileSync(new URL('../../../examples/data/questions.jsonl', import.meta.url), 'utf8');
     const rows = file
       .trim()
