@@ -57,24 +57,23 @@ function pour(socket: Socket, piece: Buffer): void {
 }
 
 describe('an upload', () => {
-  it('may take longer than timeoutMs while it moves', async () => {
+  it('that takes longer than timeoutMs and moves all the time was a headers timeout', async () => {
     const body = new Uint8Array(16 * 1024 * 1024);
-    let pausedMs = 0;
     await serve((socket) => {
       let seen = 0;
       socket.on('data', (data) => {
         seen += data.length;
         socket.pause();
-        pausedMs += data.length / 8192;
         setTimeout(() => socket.resume(), data.length / 8192);
         if (seen > body.length) socket.write(`${HEAD}content-length: 2\r\n\r\n{}`);
       });
     });
-    expect((await ask({ body, timeoutMs: 1000 })).status).toBe(200);
-    expect(pausedMs).toBeGreaterThan(2000);
+    const startedMs = performance.now();
+    expect((await ask({ body, timeoutMs: 800 })).status).toBe(200);
+    expect(performance.now() - startedMs).toBeGreaterThan(800);
   });
 
-  it('fails when it does not move for timeoutMs', async () => {
+  it('that does not move is late', async () => {
     await serve((socket) => socket.pause());
     expect(await failing({ body: new Uint8Array(48 * 1024 * 1024) })).toMatchObject({
       kind: 'timeout',
@@ -101,7 +100,7 @@ describe('an upload', () => {
 });
 
 describe('an answer', () => {
-  it('fails when it trickles for longer than timeoutMs', async () => {
+  it('that trickles was waited for without an end', async () => {
     await serve((socket) => {
       socket.write(CHUNKED);
       const drip = setInterval(() => socket.write(chunk(1)), 20);
@@ -110,7 +109,7 @@ describe('an answer', () => {
     expect(await failing({})).toMatchObject({ kind: 'timeout', message: 'the answer was not complete after 0.3 s' });
   });
 
-  it('fails when its headers trickle for longer than timeoutMs', async () => {
+  it('whose headers trickle was waited for without an end', async () => {
     await serve((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n');
       const drip = setInterval(() => socket.write('x: y\r\n'), 20);
@@ -119,7 +118,7 @@ describe('an answer', () => {
     expect(await failing({})).toMatchObject({ kind: 'timeout', message: 'no answer within 0.3 s' });
   });
 
-  it('has the time it needs when it is large and comes steadily', async () => {
+  it('that is large and comes steadily has the time it needs', async () => {
     await serve((socket) => {
       socket.write(`${HEAD}content-length: 2000000\r\n\r\n`);
       let sent = 0;
@@ -127,13 +126,14 @@ describe('an answer', () => {
         if (sent === 2_000_000) return clearInterval(flow);
         sent += 100_000;
         socket.write(Buffer.alloc(100_000));
-        // Twenty pieces take longer than the timeout.
-      }, 80);
+      }, 40);
     });
-    expect((await ask({ timeoutMs: 1000 })).body).toHaveLength(2_000_000);
+    const startedMs = performance.now();
+    expect((await ask({})).body).toHaveLength(2_000_000);
+    expect(performance.now() - startedMs).toBeGreaterThan(600);
   });
 
-  it('is cut at the size limit of its lane when it has no end', async () => {
+  it('without an end took all memory: it is cut at the most of its kind', async () => {
     let written = 0;
     await serve((socket) => {
       socket.write(`${HEAD}transfer-encoding: chunked\r\n\r\n`);
@@ -148,7 +148,7 @@ describe('an answer', () => {
     expect(written).toBeLessThan(32 * 1024 * 1024);
   });
 
-  it('is not read when it announces too large a size', async () => {
+  it('that says it is too large is not read at all', async () => {
     await serve((socket) => socket.write(`${HEAD}content-length: 99999999999\r\n\r\n`));
     expect(await failing({ lane: 'polls', timeoutMs: 60_000 })).toMatchObject({
       kind: 'answer',
@@ -156,7 +156,7 @@ describe('an answer', () => {
     });
   });
 
-  it('is a refusal with its first part when it refuses without an end', async () => {
+  it('that refuses without an end is a refusal, with what it said first', async () => {
     await serve((socket) => {
       socket.write('HTTP/1.1 503 No\r\ntransfer-encoding: chunked\r\n\r\n');
       pour(socket, Buffer.from(chunk(65_536)));
@@ -172,14 +172,17 @@ describe('an answer', () => {
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe('a proxy', () => {
-  it.each(['http', 'https'])('fails the connection when it accepts it and says nothing: %s', async (scheme) => {
-    await serve(() => {});
-    const proxy = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    sockets = socketTransport({
-      baseUrl: resolveBaseUrl(`${scheme}://127.0.0.1:9`, undefined),
-      environment: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy },
-      connectTimeoutMs: 200,
-    });
-    await expect(ask({})).rejects.toMatchObject({ kind: 'timeout' });
-  });
+  it.each(['http', 'https'])(
+    'that accepts connections and says nothing was waited for without a word: %s',
+    async (scheme) => {
+      await serve(() => {});
+      const proxy = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      sockets = socketTransport({
+        baseUrl: resolveBaseUrl(`${scheme}://127.0.0.1:9`, undefined),
+        environment: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy },
+        connectTimeoutMs: 200,
+      });
+      await expect(ask({})).rejects.toMatchObject({ kind: 'timeout' });
+    },
+  );
 });
