@@ -90,7 +90,7 @@ describe('examples', () => {
     const rewards = numbers(text, /mean reward ([\d.]+)/g);
     expect(rewards[0]).toBeLessThan(0.2);
     expect(Math.max(...rewards)).toBeGreaterThan(0.6);
-    expect(Math.max(...numbers(text, /weights (\d+) steps old/g))).toBe(2);
+    expect(Math.max(...numbers(text, /weights (\d+) steps old/g))).toBeLessThanOrEqual(2);
   });
 
   it('rlTools: the tool is called, and the reward rises with it', async () => {
