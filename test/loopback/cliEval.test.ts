@@ -38,37 +38,30 @@ const evaluate = (...more: string[]) =>
   run(['eval', path('tasks.jsonl'), '-m', 'tinker-rx/tiny', '--max-tokens', '8', ...more]);
 
 describe('eval', () => {
-  it(
-    'asks every task, keeps the results, and tells scores with intervals and pass@k',
-    { timeout: 60_000 },
-    async () => {
-      const { code, stdout, stderr } = await evaluate('--scorer', 'contains', '-n', '4', '--out', path('a.jsonl'));
-      expect(code, stderr).toBe(0);
-      expect(stderr).toMatch(/12 tasks/);
-      expect(stdout).toMatch(/contains\s+\d\.\d{3} \(\d\.\d{3} to \d\.\d{3}\), 95 %/);
-      expect(stdout).toMatch(/pass@1[\s\S]*pass@2[\s\S]*pass@4/);
-      const [protocol, ...examples] = lines('a.jsonl');
-      expect(protocol).toMatchObject({
-        ...{ type: 'protocol', tasks: 'tasks.jsonl', model: 'tinker-rx/tiny', renderer: 'tinker_rx_bytes', samples: 4 },
-        ...{ samplingParams: { maxTokens: 8, temperature: 1, topP: 1, topK: -1 }, seed: 0, scorers: ['contains'] },
-      });
-      expect(new Set(examples.map(({ id }) => id)).size).toBe(12);
-      const again = await evaluate('--scorer', 'contains', '-n', '4', '--out', path('a.jsonl'));
-      expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('--resume') as string]);
-      const resumed = await evaluate('--scorer', 'contains', '-n', '4', '--out', path('a.jsonl'), '--resume');
-      expect(resumed.code, resumed.stderr).toBe(0);
-      // Nothing was left to ask, so nothing was spent.
-      expect(resumed.stdout).toBe(stdout.replace(/^Cost .*\n/m, ''));
-      expect(lines('a.jsonl').filter(({ type }) => type === 'example')).toHaveLength(12);
-      const other = await evaluate('--scorer', 'exact', '-n', '4', '--out', path('a.jsonl'), '--resume');
-      expect([other.code, other.stderr]).toEqual([
-        1,
-        expect.stringContaining('its scorers was ["contains"]') as string,
-      ]);
-    },
-  );
+  it('asks every task, keeps the results, and tells scores with intervals and pass@k', async () => {
+    const { code, stdout, stderr } = await evaluate('--scorer', 'contains', '-n', '4', '--out', path('a.jsonl'));
+    expect(code, stderr).toBe(0);
+    expect(stderr).toMatch(/12 tasks/);
+    expect(stdout).toMatch(/contains\s+\d\.\d{3} \(\d\.\d{3} to \d\.\d{3}\), 95 %/);
+    expect(stdout).toMatch(/pass@1[\s\S]*pass@2[\s\S]*pass@4/);
+    const [protocol, ...examples] = lines('a.jsonl');
+    expect(protocol).toMatchObject({
+      ...{ type: 'protocol', tasks: 'tasks.jsonl', model: 'tinker-rx/tiny', renderer: 'tinker_rx_bytes', samples: 4 },
+      ...{ samplingParams: { maxTokens: 8, temperature: 1, topP: 1, topK: -1 }, seed: 0, scorers: ['contains'] },
+    });
+    expect(new Set(examples.map(({ id }) => id)).size).toBe(12);
+    const again = await evaluate('--scorer', 'contains', '-n', '4', '--out', path('a.jsonl'));
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('--resume') as string]);
+    const resumed = await evaluate('--scorer', 'contains', '-n', '4', '--out', path('a.jsonl'), '--resume');
+    expect(resumed.code, resumed.stderr).toBe(0);
+    // Nothing was left to ask, so nothing was spent.
+    expect(resumed.stdout).toBe(stdout.replace(/^Cost .*\n/m, ''));
+    expect(lines('a.jsonl').filter(({ type }) => type === 'example')).toHaveLength(12);
+    const other = await evaluate('--scorer', 'exact', '-n', '4', '--out', path('a.jsonl'), '--resume');
+    expect([other.code, other.stderr]).toEqual([1, expect.stringContaining('its scorers was ["contains"]') as string]);
+  });
 
-  it('measures the likelihood of conversations', { timeout: 60_000 }, async () => {
+  it('measures the likelihood of conversations', async () => {
     const rows = ['Paris', 'Rome'].map((answer) =>
       JSON.stringify({
         messages: [
@@ -92,7 +85,7 @@ describe('eval', () => {
     expect(scores['logprob']!.mean).toBeLessThan(0);
   });
 
-  it('takes scorers of one’s own, a schema, a judge, and a rollout', { timeout: 60_000 }, async () => {
+  it('takes scorers of one’s own, a schema, a judge, and a rollout', async () => {
     write('short.mjs', 'export default ({ output }) => ({ name: "Short", score: output.length < 4 ? 1 : 0 });');
     write('schema.json', '{"type": "object"}');
     write(

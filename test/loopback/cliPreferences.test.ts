@@ -40,7 +40,7 @@ beforeAll(async () => {
   const [state, sampler] = [trainer.saveState('start'), trainer.saveWeightsForSampler('start')];
   start = { state: (await state).path, sampler: (await sampler).path };
   await service.close();
-}, 60_000);
+});
 afterAll(async () => {
   vi.unstubAllEnvs();
   await local.close();
@@ -65,35 +65,31 @@ describe('dpo', () => {
     ...['--learning-rate', '0.01', '--checkpoint-every', '4'],
   ];
 
-  it(
-    'learns, keeps its reference in the log, and does the same after Ctrl-C and --resume',
-    { timeout: 120_000 },
-    async () => {
-      const whole = join(folder, 'whole');
-      const { code, stdout } = await run(args(whole));
-      expect(code).toBe(0);
-      expect(stdout).toMatch(/^Steps +24\nLoss +[\d.]+\nAccuracy +1\.0000\nMargin +[\d.]+\n/);
-      const expected = metricsOf(whole);
-      expect(expected[0]!.loss).toBeCloseTo(Math.LN2, 4);
-      const { reference } = JSON.parse(readFileSync(join(whole, 'config.json'), 'utf8')) as { reference: string };
-      expect(reference).toMatch(/^tinker:\/\/.+\/sampler_weights\/reference$/);
+  it('learns, keeps its reference in the log, and does the same after Ctrl-C and --resume', async () => {
+    const whole = join(folder, 'whole');
+    const { code, stdout } = await run(args(whole));
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^Steps +24\nLoss +[\d.]+\nAccuracy +1\.0000\nMargin +[\d.]+\n/);
+    const expected = metricsOf(whole);
+    expect(expected[0]!.loss).toBeCloseTo(Math.LN2, 4);
+    const { reference } = JSON.parse(readFileSync(join(whole, 'config.json'), 'utf8')) as { reference: string };
+    expect(reference).toMatch(/^tinker:\/\/.+\/sampler_weights\/reference$/);
 
-      const stopped = join(folder, 'stopped');
-      const interrupted$ = new Subject<void>();
-      const { surroundings: around, written } = surroundings({ interrupted$ });
-      const ended = runCli(args(stopped), around);
-      await vi.waitFor(() => expect(metricsOf(stopped).length).toBeGreaterThan(5), { timeout: 25_000, interval: 5 });
-      interrupted$.next();
-      expect(await ended).toBe(130);
-      expect(written.stderr).toMatch(
-        /Stopped; saved after step \d+\. Continue with: tinker-rx dpo --resume \S+stopped\n$/,
-      );
-      expect(metricsOf(stopped).length).toBeLessThan(expected.length);
-      expect((await run(['dpo', '--resume', stopped])).code).toBe(0);
-      const again = metricsOf(stopped);
-      expect(again.map(({ index, loss }) => [index, loss])).toEqual(expected.map(({ index, loss }) => [index, loss]));
-    },
-  );
+    const stopped = join(folder, 'stopped');
+    const interrupted$ = new Subject<void>();
+    const { surroundings: around, written } = surroundings({ interrupted$ });
+    const ended = runCli(args(stopped), around);
+    await vi.waitFor(() => expect(metricsOf(stopped).length).toBeGreaterThan(5), { timeout: 25_000, interval: 5 });
+    interrupted$.next();
+    expect(await ended).toBe(130);
+    expect(written.stderr).toMatch(
+      /Stopped; saved after step \d+\. Continue with: tinker-rx dpo --resume \S+stopped\n$/,
+    );
+    expect(metricsOf(stopped).length).toBeLessThan(expected.length);
+    expect((await run(['dpo', '--resume', stopped])).code).toBe(0);
+    const again = metricsOf(stopped);
+    expect(again.map(({ index, loss }) => [index, loss])).toEqual(expected.map(({ index, loss }) => [index, loss]));
+  });
 
   it.each<[string, readonly string[], RegExp]>([
     ['no data', [], /No data/],
@@ -110,7 +106,7 @@ describe('dpo', () => {
 });
 
 describe('distill', () => {
-  it('brings a model nearer to its teacher', { timeout: 120_000 }, async () => {
+  it('brings a model nearer to its teacher', async () => {
     const prompts = join(folder, 'prompts.txt');
     writeFileSync(prompts, 'What color is the sky?\n');
     const log = join(folder, 'distilled');

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { LocalTinker } from 'tinker-rx/local';
 import { runCli } from '../../src/cli/program.js';
 import { COMMIT, fail, HubServer, send } from '../unit/chat/tokenizerHubServer.js';
-import { run, surroundings } from '../unit/cli/terminal.js';
+import { surroundings } from '../unit/cli/terminal.js';
 import { FakeEngine } from './localFakeEngine.js';
 
 const SMALL = new URL('../parity/recorded/tokenizers/small/byte-level/', import.meta.url);
@@ -27,8 +27,9 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** A hub with the files of one small tokenizer as those of `fake/model`; the first half of the large one comes two seconds early. */
-function serveSlowly(): void {
+/** A hub with the files of one small tokenizer as those of `fake/model`. Sends half of the large one, and the rest when told to. */
+function serveHalf(): () => void {
+  let sendRest = () => {};
   const files = new Map(
     ['tokenizer.json', 'tokenizer_config.json'].map((name) => [
       name,
@@ -43,26 +44,30 @@ function serveSlowly(): void {
       const half = Math.floor(file.content.length / 2);
       response.writeHead(200, { 'content-length': file.content.length });
       response.write(file.content.subarray(0, half));
-      setTimeout(() => response.end(file.content.subarray(half)), 2000);
+      sendRest = () => response.end(file.content.subarray(half));
     } else send(response, file, method, undefined, { 'x-repo-commit': COMMIT });
     return true;
   };
+  return () => sendRest();
 }
 
-it('sample shows the bytes of a tokenizer on their way', { timeout: 60_000 }, async () => {
-  serveSlowly();
+it('sample shows the bytes of a tokenizer on their way', async () => {
+  const sendRest = serveHalf();
   await using local = await LocalTinker.start({ engine: new FakeEngine() });
   vi.stubEnv('TINKER_BASE_URL', local.url);
   vi.stubEnv('TINKER_API_KEY', local.apiKey);
   const args = ['sample', '-m', 'fake/model', '--renderer', 'role_colon', '--max-tokens', '2', 'hi'];
-  const { code, stderr } = await run(args, { columns: 100 });
-  expect(stderr).toMatch(/\rtokenizer of fake\/model {2}█+░+ {2}(49|50) % {2}[\d.]+ KB of [\d.]+ KB/);
+  const { surroundings: around, written } = surroundings({ columns: 100 });
+  const ended = runCli(args, around);
+  const half = /\rtokenizer of fake\/model {2}█+░+ {2}(49|50) % {2}[\d.]+ KB of [\d.]+ KB/;
+  await vi.waitFor(() => expect(written.stderr).toMatch(half), { timeout: 30_000, interval: 20 });
+  sendRest();
+  expect(await ended).toBe(0);
   // The line is gone at the end.
-  expect(stderr.endsWith('\r\u001b[K')).toBe(true);
-  expect(code).toBe(0);
+  expect(written.stderr.endsWith('\r\u001b[K')).toBe(true);
 });
 
-it('train shows bytes, conversations and tokens of the data it reads', { timeout: 60_000 }, async () => {
+it('train shows bytes, conversations and tokens of the data it reads', async () => {
   await using local = await LocalTinker.start();
   vi.stubEnv('TINKER_BASE_URL', local.url);
   vi.stubEnv('TINKER_API_KEY', local.apiKey);

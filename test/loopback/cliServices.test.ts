@@ -9,6 +9,7 @@ import { ServiceClient } from 'tinker-rx';
 import { LocalTinker } from 'tinker-rx/local';
 import { runCli } from '../../src/cli/program.js';
 import { run, surroundings } from '../unit/cli/terminal.js';
+import { startStepped, type SteppedService } from './support/cycles.js';
 
 const asset = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 let folder: string;
@@ -27,16 +28,14 @@ function start(args: readonly string[]) {
   const { surroundings: around, written } = surroundings({ interrupted$ });
   const ended = runCli(args, around);
   const until = (pattern: RegExp) =>
-    vi.waitFor(() => expect(written.stdout + written.stderr).toMatch(pattern), { timeout: 25_000, interval: 10 });
+    vi.waitFor(() => expect(written.stdout + written.stderr).toMatch(pattern), { timeout: 60_000, interval: 10 });
   return { written, ended, until, interrupt: () => interrupted$.next() };
 }
 
 describe('demo', () => {
-  it('trains to a falling loss and samples before and after, in under 60 s', { timeout: 60_000 }, async () => {
-    const begun = performance.now();
+  it('trains to a falling loss and samples before and after', async () => {
     const { code, stdout, stderr } = await run(['demo', '--steps', '25']);
     expect(code).toBe(0);
-    expect(performance.now() - begun).toBeLessThan(60_000);
     expect(stdout).toMatch(/^Watch the run in a browser: http/m);
     const [before, after] = stdout.split('After training:');
     expect(before).toContain('What is the capital of France?');
@@ -69,30 +68,26 @@ describe('demo', () => {
     expect(readdirSync(folder)).toStrictEqual([]);
   });
 
-  it(
-    'names a dashboard that is live during the run, and how to see the run afterwards',
-    { timeout: 60_000 },
-    async () => {
-      vi.stubEnv('TMPDIR', folder);
-      const { ended, until, written } = start(['demo', '--steps', '8']);
-      await until(/Watch the run in a browser: /);
-      const [, url] = /browser: (http:\/\/127\.0\.0\.1:\d+\/\?token=\S+)/.exec(written.stdout)!;
-      expect((await fetch(url!)).status).toBe(200);
-      expect(await ended).toBe(0);
-      await expect(fetch(url!)).rejects.toThrow();
-      const [, log] = /See the run again in a browser: tinker-rx dashboard --log (\S+)/.exec(written.stdout)!;
-      expect(readFileSync(join(log!, 'metrics.jsonl'), 'utf8').trim().split('\n')).toHaveLength(8);
-      expect(readdirSync(folder)).toStrictEqual([log!.slice(folder.length + 1)]);
+  it('names a dashboard that is live during the run, and how to see the run afterwards', async () => {
+    vi.stubEnv('TMPDIR', folder);
+    const { ended, until, written } = start(['demo', '--steps', '8']);
+    await until(/Watch the run in a browser: /);
+    const [, url] = /browser: (http:\/\/127\.0\.0\.1:\d+\/\?token=\S+)/.exec(written.stdout)!;
+    expect((await fetch(url!)).status).toBe(200);
+    expect(await ended).toBe(0);
+    await expect(fetch(url!)).rejects.toThrow();
+    const [, log] = /See the run again in a browser: tinker-rx dashboard --log (\S+)/.exec(written.stdout)!;
+    expect(readFileSync(join(log!, 'metrics.jsonl'), 'utf8').trim().split('\n')).toHaveLength(8);
+    expect(readdirSync(folder)).toStrictEqual([log!.slice(folder.length + 1)]);
 
-      const again = start(['dashboard', '--log', log!]);
-      await again.until(/Ctrl-C ends it/);
-      expect((await fetch(again.written.stdout.trim())).status).toBe(200);
-      again.interrupt();
-      expect(await again.ended).toBe(0);
-    },
-  );
+    const again = start(['dashboard', '--log', log!]);
+    await again.until(/Ctrl-C ends it/);
+    expect((await fetch(again.written.stdout.trim())).status).toBe(200);
+    again.interrupt();
+    expect(await again.ended).toBe(0);
+  });
 
-  it('keeps the dashboard open until Ctrl-C if asked to', { timeout: 60_000 }, async () => {
+  it('keeps the dashboard open until Ctrl-C if asked to', async () => {
     const log = join(folder, 'log');
     const { ended, until, interrupt, written } = start(['demo', '--steps', '2', '--dashboard', '--log', log]);
     await until(/stays open at \S+ until Ctrl-C/);
@@ -166,19 +161,28 @@ describe('train', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as { index: number; loss: number })
       .map(({ index, loss }) => [index, loss]);
+  /** Runs so many steps, one cycle each, until the log has them. The next ones have been accepted by then. */
+  const runSteps = async ({ local, until }: SteppedService, steps: number, log: string) => {
+    for (let step = 1; step <= steps; step++) {
+      await until((count) => count('optim_step') > step);
+      await local.dials.step();
+      await vi.waitFor(() => expect(losses(log).length).toBe(step), { timeout: 60_000 });
+    }
+  };
 
-  it('goes on after Ctrl-C as if it had never stopped', { timeout: 60_000 }, async () => {
-    await using local = await LocalTinker.start();
+  it('goes on after Ctrl-C as if it had never stopped', async () => {
+    const stepped = await startStepped();
+    await using local = stepped.local;
     vi.stubEnv('TINKER_BASE_URL', local.url);
     vi.stubEnv('TINKER_API_KEY', local.apiKey);
     const [whole, parts] = [join(folder, 'whole'), join(folder, 'parts')];
     expect((await run(['train', data, ...flags, '--log', whole])).code).toBe(0);
 
-    local.dials.clockMs = 100;
-    const { ended, until, interrupt, written } = start(['train', data, ...flags, '--log', parts]);
-    await until(/log in/);
-    await vi.waitFor(() => expect(losses(parts).length).toBeGreaterThan(2), { timeout: 20_000 });
+    stepped.atFirstPass();
+    const { ended, interrupt, written } = start(['train', data, ...flags, '--log', parts]);
+    await runSteps(stepped, 3, parts);
     interrupt();
+    local.dials.clockMs = 0;
     expect(await ended).toBe(130);
     expect(written.stderr).toContain('Finishing the steps in flight and saving a checkpoint');
     expect(written.stderr).toMatch(
@@ -187,7 +191,6 @@ describe('train', () => {
     const done = losses(parts).length;
     expect(done).toBeLessThan(24);
 
-    local.dials.clockMs = 0;
     const resumed = await run(['train', '--resume', parts]);
     expect(resumed.code).toBe(0);
     expect(resumed.stderr).toContain(`continuing after step ${done}`);
@@ -195,12 +198,13 @@ describe('train', () => {
     expect((await run(['train', '--resume', parts])).stderr).toContain('The run was finished already');
   });
 
-  it('stops within ahead + 1 steps on Ctrl-C, though all rows have come', { timeout: 60_000 }, async () => {
+  it('stops within ahead + 1 steps on Ctrl-C, though all rows have come', async () => {
     // Fewer rows than the window of the shuffle: they are all let go at the end of the file, long before they are trained on.
-    await using local = await LocalTinker.start();
+    const stepped = await startStepped();
+    await using local = stepped.local;
     vi.stubEnv('TINKER_BASE_URL', local.url);
     vi.stubEnv('TINKER_API_KEY', local.apiKey);
-    local.dials.clockMs = 150;
+    stepped.atFirstPass();
     const log = join(folder, 'soon');
     const { ended, interrupt, written } = start([
       'train',
@@ -212,14 +216,13 @@ describe('train', () => {
       '--log',
       log,
     ]);
-    await vi.waitFor(() => expect(losses(log).length).toBeGreaterThan(1), { timeout: 20_000 });
-    const before = losses(log).length;
+    await runSteps(stepped, 2, log);
     interrupt();
+    local.dials.clockMs = 0;
     expect(await ended).toBe(130);
     const after = losses(log).length;
-    // One step may have finished between the look at the log and the stop.
-    expect(after - before).toBeLessThanOrEqual(1 + 1 + 1);
-    expect(after).toBeLessThan(20);
+    // One that was sent, and one ahead of it.
+    expect(after).toBeLessThanOrEqual(2 + 1 + 1);
     expect(written.stderr).toContain(`Stopped; saved after step ${after}. Continue with:`);
     const saved = readFileSync(join(log, 'checkpoints.jsonl'), 'utf8')
       .trim()
@@ -228,8 +231,10 @@ describe('train', () => {
     expect(saved).toMatchObject([{ steps: after, batches: after, name: `step-${String(after).padStart(6, '0')}` }]);
   });
 
-  it('shows the run on a dashboard while it goes on', { timeout: 60_000 }, async () => {
-    await using local = await LocalTinker.start({ clockMs: 200 });
+  it('shows the run on a dashboard while it goes on', async () => {
+    const stepped = await startStepped();
+    await using local = stepped.local;
+    stepped.atFirstPass();
     vi.stubEnv('TINKER_BASE_URL', local.url);
     vi.stubEnv('TINKER_API_KEY', local.apiKey);
     const { ended, until, written } = start([
@@ -244,44 +249,44 @@ describe('train', () => {
     ]);
     await until(/Dashboard: /);
     const [, url] = /Dashboard: (\S+)/.exec(written.stderr)!;
+    await stepped.until((count) => count('optim_step') > 0);
     expect((await fetch(url!)).status).toBe(200);
+    local.dials.clockMs = 0;
     expect(await ended).toBe(0);
     await expect(fetch(url!)).rejects.toThrow();
   });
 
-  it('stops at once on the second Ctrl-C', { timeout: 60_000 }, async () => {
-    await using local = await LocalTinker.start({ clockMs: 5000 });
+  it('stops at once on the second Ctrl-C', async () => {
+    const stepped = await startStepped();
+    await using local = stepped.local;
     vi.stubEnv('TINKER_BASE_URL', local.url);
     vi.stubEnv('TINKER_API_KEY', local.apiKey);
-    const { ended, until, interrupt, written } = start(['train', data, ...flags, '--log', join(folder, 'x')]);
-    await until(/log in/);
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    const begun = performance.now();
+    stepped.atFirstPass();
+    const { ended, interrupt, written } = start(['train', data, ...flags, '--log', join(folder, 'x')]);
+    await stepped.until((count) => count('optim_step') > 0);
+    // No cycle starts: what was sent never ends, and nobody waits for it.
     interrupt();
     interrupt();
     expect(await ended).toBe(130);
-    expect(performance.now() - begun).toBeLessThan(4000);
     expect(written.stderr).toContain('Stopped; nothing is saved yet.');
   });
 });
 
 describe('checkpoint download', () => {
-  it('deletes its temporary export also when it is interrupted', { timeout: 60_000 }, async () => {
+  it('deletes its temporary export also when it is interrupted', async () => {
     await using local = await LocalTinker.start();
     vi.stubEnv('TINKER_BASE_URL', local.url);
     vi.stubEnv('TINKER_API_KEY', local.apiKey);
     await using service = new ServiceClient();
     const trainer = await service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 4 });
     const { path } = await trainer.saveState('x');
-    local.dials.latencyMs = (endpoint) => (endpoint.startsWith('files/') ? 10_000 : 0);
+    local.dials.latencyMs = (endpoint) => (endpoint.startsWith('files/') ? 600_000 : 0);
     const { ended, until, interrupt, written } = start(['checkpoint', 'download', path, '-o', folder]);
     await until(/Exporting/);
     await vi.waitFor(() => expect(readdirSync(folder).join()).toContain('.partial'), { timeout: 20_000 });
     expect((await run(['checkpoint', 'list'])).stdout).toContain('external_weights/download');
-    const begun = performance.now();
     interrupt();
     expect(await ended).toBe(130);
-    expect(performance.now() - begun).toBeLessThan(8000);
     expect(written.stderr).toContain('Error: Interrupted\nRun the same command again');
     expect((await run(['checkpoint', 'list'])).stdout).not.toContain('external_weights');
   });
@@ -305,16 +310,14 @@ describe('a service in trouble', () => {
   it('that wants to be paid is told at once, not after an hour of waiting', async () => {
     await using local = await LocalTinker.start({ faults: status('*', 402) });
     connectTo(local);
-    const begun = performance.now();
     const { code, stderr } = await run(['run', 'list']);
-    expect(performance.now() - begun).toBeLessThan(5000);
     expect({ code, stderr }).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('Error: Billing issue') as string,
     });
   });
 
-  it('that fails in passing does not end a long job', { timeout: 60_000 }, async () => {
+  it('that fails in passing does not end a long job', async () => {
     await using local = await LocalTinker.start({ faults: status('asample', 503, [1, 2]) });
     connectTo(local);
     const { code, stdout } = await run(['sample', '-m', 'tinker-rx/tiny', 'Hello', '--max-tokens', '3']);
@@ -324,47 +327,43 @@ describe('a service in trouble', () => {
 });
 
 describe('serve', () => {
-  it(
-    'answers callers of other APIs until it is interrupted, also for a checkpoint they name',
-    { timeout: 60_000 },
-    async () => {
-      await using local = await LocalTinker.start();
-      vi.stubEnv('TINKER_BASE_URL', local.url);
-      vi.stubEnv('TINKER_API_KEY', local.apiKey);
-      const service = new ServiceClient();
-      const trainer = await service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 8 });
-      const { path } = await trainer.saveWeightsForSampler('step-000007');
-      const { ended, until, interrupt, written } = start([
-        'serve',
-        '--model',
-        'tinker-rx/tiny',
-        '--key',
-        'a-key-of-mine',
-      ]);
-      await until(/Ctrl-C ends the gateway/);
-      const [, url] = /OPENAI_BASE_URL=(\S+)/.exec(written.stdout)!;
-      const ask = async (model: string, key = 'a-key-of-mine') => {
-        const response = await fetch(`${url!}/chat/completions`, {
-          method: 'POST',
-          headers: { authorization: `Bearer ${key}` },
-          body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hi' }], max_tokens: 3, temperature: 0 }),
-        });
-        return [
-          response.status,
-          ((await response.json()) as { usage?: { completion_tokens: number } }).usage?.completion_tokens,
-        ];
-      };
-      expect(await ask('tinker-rx/tiny')).toEqual([200, 3]);
-      expect(await ask(path)).toEqual([200, 3]);
-      expect(await ask(`${trainer.modelId}@7`)).toEqual([200, 3]);
-      expect((await ask(`${trainer.modelId}@8`))[0]).toBe(404);
-      expect((await ask('tinker-rx/tiny', 'wrong-key'))[0]).toBe(401);
-      interrupt();
-      expect(await ended).toBe(0);
-      await expect(fetch(url!)).rejects.toThrow();
-      await service.close();
-    },
-  );
+  it('answers callers of other APIs until it is interrupted, also for a checkpoint they name', async () => {
+    await using local = await LocalTinker.start();
+    vi.stubEnv('TINKER_BASE_URL', local.url);
+    vi.stubEnv('TINKER_API_KEY', local.apiKey);
+    const service = new ServiceClient();
+    const trainer = await service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 8 });
+    const { path } = await trainer.saveWeightsForSampler('step-000007');
+    const { ended, until, interrupt, written } = start([
+      'serve',
+      '--model',
+      'tinker-rx/tiny',
+      '--key',
+      'a-key-of-mine',
+    ]);
+    await until(/Ctrl-C ends the gateway/);
+    const [, url] = /OPENAI_BASE_URL=(\S+)/.exec(written.stdout)!;
+    const ask = async (model: string, key = 'a-key-of-mine') => {
+      const response = await fetch(`${url!}/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}` },
+        body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hi' }], max_tokens: 3, temperature: 0 }),
+      });
+      return [
+        response.status,
+        ((await response.json()) as { usage?: { completion_tokens: number } }).usage?.completion_tokens,
+      ];
+    };
+    expect(await ask('tinker-rx/tiny')).toEqual([200, 3]);
+    expect(await ask(path)).toEqual([200, 3]);
+    expect(await ask(`${trainer.modelId}@7`)).toEqual([200, 3]);
+    expect((await ask(`${trainer.modelId}@8`))[0]).toBe(404);
+    expect((await ask('tinker-rx/tiny', 'wrong-key'))[0]).toBe(401);
+    interrupt();
+    expect(await ended).toBe(0);
+    await expect(fetch(url!)).rejects.toThrow();
+    await service.close();
+  });
 });
 
 describe('dashboard', () => {

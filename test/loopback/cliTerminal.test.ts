@@ -25,7 +25,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, DATA), QUESTIONS.join('\n'));
   ({ main, remove } = await bundleMain('terminal'));
   local = await LocalTinker.start();
-}, 60_000);
+});
 afterAll(async () => {
   await local.close();
   remove();
@@ -60,7 +60,7 @@ function terminal(args: readonly string[], more: Readonly<Record<string, string>
   const code = new Promise<number | null>((resolve) => child.on('close', resolve));
   return {
     type: (keys: string) => child.stdin.write(keys),
-    until: (pattern: RegExp) => vi.waitFor(() => expect(shown).toMatch(pattern), { timeout: 20_000, interval: 20 }),
+    until: (pattern: RegExp) => vi.waitFor(() => expect(shown).toMatch(pattern), { timeout: 60_000, interval: 20 }),
     code,
     shown: () => shown,
   };
@@ -75,8 +75,8 @@ const states = (shown: string): string[] => shown.replaceAll(ESCAPES, '').split(
 const TRAIN = ['-m', 'tinker-rx/tiny', '--rank', '4', '--batch-size', '4'];
 
 describe('train', () => {
-  it('draws a bar that grows on one line and fits', { timeout: 60_000 }, async () => {
-    local.dials.clockMs = 50;
+  it('draws a bar that grows on one line and fits', async () => {
+    local.dials.clockMs = 150;
     const { code, shown } = terminal(['train', DATA, ...TRAIN, '--epochs', '20', '--log', 'bar']);
     expect(await code).toBe(0);
     const bars = states(shown()).filter((line) => line.startsWith('train'));
@@ -91,7 +91,7 @@ describe('train', () => {
     expect(shown()).toMatch(/\rtrain[^\n]*\rtrain/);
   });
 
-  it('says what matters on 40 columns, and wraps nothing', { timeout: 60_000 }, async () => {
+  it('says what matters on 40 columns, and wraps nothing', async () => {
     const args = ['train', DATA, ...TRAIN, '--epochs', '20', '--log', 'narrow'];
     const { code, shown } = terminal(args, {}, 40);
     expect(await code).toBe(0);
@@ -100,7 +100,7 @@ describe('train', () => {
     expect(Math.max(...bars.map(textWidth))).toBeLessThan(40);
   });
 
-  it('redraws nothing on a terminal that cannot', { timeout: 60_000 }, async () => {
+  it('redraws nothing on a terminal that cannot', async () => {
     const args = ['train', DATA, ...TRAIN, '--epochs', '3', '--log', 'dumb'];
     const { code, shown } = terminal(args, { TERM: 'dumb' });
     expect(await code).toBe(0);
@@ -108,10 +108,10 @@ describe('train', () => {
     expect(shown()).toContain('train: 100 %, 3/3 steps');
   });
 
-  it('saves on Ctrl-C, says how to go on, and goes on', { timeout: 60_000 }, async () => {
-    local.dials.clockMs = 100;
+  it('saves on Ctrl-C, says how to go on, and goes on', async () => {
+    local.dials.clockMs = 300;
     const { code, shown, until, type } = terminal(['train', DATA, ...TRAIN, '--epochs', '40', '--log', 'stopped']);
-    await until(/[2-9]\/40 steps/);
+    await until(/[1-9]\d?\/40 steps/);
     type(CTRL_C);
     expect(await code).toBe(130);
     expect(shown()).toContain('Finishing the steps in flight');
@@ -130,7 +130,7 @@ describe('train', () => {
 });
 
 describe('chat', () => {
-  it('answers, cancels a reply on Ctrl-C, and ends on Ctrl-D', { timeout: 60_000 }, async () => {
+  it('answers, cancels a reply on Ctrl-C, and ends on Ctrl-D', async () => {
     const { code, shown, until, type } = terminal(['chat', '-m', 'tinker-rx/tiny', '--max-tokens', '12']);
     await until(/you.* › /);
     type('Hello there\r');
@@ -148,7 +148,7 @@ describe('chat', () => {
     expect(shown()).toContain('Talking to tinker-rx/tiny');
   });
 
-  it('ends on Ctrl-C where nothing is under way', { timeout: 30_000 }, async () => {
+  it('ends on Ctrl-C where nothing is under way', async () => {
     const { code, until, type } = terminal(['chat', '-m', 'tinker-rx/tiny']);
     await until(/› /);
     type(CTRL_C);
@@ -159,7 +159,7 @@ describe('chat', () => {
 describe('auth login', () => {
   afterEach(() => rmSync(join(folder, '.tinker'), { recursive: true, force: true }));
 
-  it('masks the key', { timeout: 30_000 }, async () => {
+  it('masks the key', async () => {
     const { code, shown, until, type } = terminal(['auth', 'login'], { TINKER_API_KEY: '' });
     await until(/Paste your API key: /);
     type('x\u007f');
@@ -170,7 +170,7 @@ describe('auth login', () => {
     expect(shown()).not.toContain(local.apiKey);
     expect(shown()).toContain('Logged in as local@localhost');
   });
-  it('ends with 130 on Ctrl-C', { timeout: 30_000 }, async () => {
+  it('ends with 130 on Ctrl-C', async () => {
     const { code, until, type } = terminal(['auth', 'login'], { TINKER_API_KEY: '' });
     await until(/Paste your API key: /);
     type(CTRL_C);
@@ -179,7 +179,7 @@ describe('auth login', () => {
 });
 
 describe('output', () => {
-  it('has colours on a terminal, unless NO_COLOR', { timeout: 30_000 }, async () => {
+  it('has colours on a terminal, unless NO_COLOR', async () => {
     const colourful = terminal(['model', 'list']);
     expect(await colourful.code).toBe(0);
     expect(colourful.shown()).toContain('\u001b[1mModel');
@@ -189,7 +189,7 @@ describe('output', () => {
     expect(plain.shown()).toContain('tinker-rx/tiny');
   });
 
-  it('asks for no more, and ends its session, where its reader has read enough', { timeout: 60_000 }, async () => {
+  it('asks for no more, and ends its session, where its reader has read enough', async () => {
     const prompts = Array.from({ length: 5000 }, (_, place) => `prompt ${place}\n`).join('');
     writeFileSync(join(folder, 'prompts.txt'), prompts);
     let ended: unknown;
@@ -215,24 +215,24 @@ describe('output', () => {
   it.each([
     ['SIGTERM', 143],
     ['SIGHUP', 129],
-  ] as const)('ends on %s with %d, having saved', { timeout: 60_000 }, async (signal, expected) => {
+  ] as const)('ends on %s with %d, having saved', async (signal, expected) => {
     local.dials.clockMs = 100;
     const args = ['train', DATA, ...TRAIN, '--epochs', '400', '--log', signal];
     const child = spawn(process.execPath, [main, ...args], { cwd: folder, env: environment() });
     running.push(child);
     const log = (name: string) => readFileSync(join(folder, signal, `${name}.jsonl`), 'utf8');
-    await vi.waitFor(() => expect(log('metrics')).toContain('"index":1'), { timeout: 20_000 });
+    await vi.waitFor(() => expect(log('metrics')).toContain('"index":1'), { timeout: 60_000 });
     child.kill(signal);
     expect(await new Promise((resolve) => child.on('close', resolve))).toBe(expected);
     expect(log('checkpoints')).toMatch(/"name":"step-0000\d\d"/);
   });
 
-  it('ends quietly where its reader does not read on, and on Ctrl-C while it waits', { timeout: 30_000 }, async () => {
+  it('ends quietly where its reader does not read on, and on Ctrl-C while it waits', async () => {
     const command = `'${process.execPath}' '${main}' completion bash | true`;
     const { stderr } = await promisify(execFile)('bash', ['-c', command], { env: environment() });
     expect(stderr).toBe('');
     const waiting = terminal(['run', 'list', '--base-url', 'http://127.0.0.1:64999']);
-    await waiting.until(/fetching training runs … 1 s {2}trying again in/);
+    await waiting.until(/fetching training runs … \d s {2}trying again in/);
     waiting.type(CTRL_C);
     expect(await waiting.code).toBe(130);
     expect(waiting.shown()).not.toMatch(/ {4}at /);

@@ -30,7 +30,7 @@ describe('train', () => {
   const asked = { messages: [{ role: 'user', content: 'Hello?' }] };
   const answered = { messages: [...asked.messages, { role: 'assistant', content: 'Hello!' }] };
 
-  it.each([[], ['--steps', '3']])('fails where nothing can be trained: %j', { timeout: 60_000 }, async (...flags) => {
+  it.each([[], ['--steps', '3']])('fails where nothing can be trained: %j', async (...flags) => {
     const data = rowsIn('unanswered.jsonl', ...Array.from({ length: 200 }, () => asked));
     const path = join(home.folder, 'nothing');
     const { code, stderr } = await run(['train', data, '-m', 'tinker-rx/tiny', '--rank', '4', ...flags, '--log', path]);
@@ -42,7 +42,7 @@ describe('train', () => {
   it.each([
     ['empty.jsonl', 'empty.jsonl holds nothing to train on'],
     ['bad.jsonl', 'bad.jsonl holds nothing to train on'],
-  ])('with --steps is no success where %s has no row', { timeout: 60_000 }, async (name, message) => {
+  ])('with --steps is no success where %s has no row', async (name, message) => {
     const data = name === 'bad.jsonl' ? rowsIn(name, { a: 1 }, []) : rowsIn(name);
     const flags = ['-m', 'tinker-rx/tiny', '--rank', '4', '--steps', '2', '--skip-bad-rows'];
     const { code, stderr, stdout } = await run(['train', data, ...flags, '--log', join(home.folder, `none-${name}`)]);
@@ -53,7 +53,6 @@ describe('train', () => {
 
   it.each([[], ['--steps', '1']])(
     'counts rows with nothing to train and bad rows, and names fields: %j',
-    { timeout: 60_000 },
     async (...flags) => {
       const typo = { messages: [{ role: 'usr', content: 'Hello?' }, answered.messages[1]] };
       const data = rowsIn('mixed.jsonl', { id: 1, ...answered }, asked, typo);
@@ -66,7 +65,7 @@ describe('train', () => {
     },
   );
 
-  it('shows the loss on held-out data beside that of training', { timeout: 60_000 }, async () => {
+  it('shows the loss on held-out data beside that of training', async () => {
     const held = rowsIn('held.jsonl', answered, asked);
     const path = join(home.folder, 'validated');
     const flags = [
@@ -107,7 +106,7 @@ describe('sample', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as { index: number; prompt: unknown; samples: { text: string }[] });
 
-  it('is not stopped by a bad line, and names file and line', { timeout: 60_000 }, async () => {
+  it('is not stopped by a bad line, and names file and line', async () => {
     const typo = '{"messages":[{"role":"usr","content":"c"}]}';
     const file = inFile('some.jsonl', 'a', '{"prompt":', typo, 'd');
     const { code, stdout, stderr } = await run([...ask, '--file', file, '-f', 'json']);
@@ -124,7 +123,7 @@ describe('sample', () => {
     expect(skipping.stderr).toContain(`Skipped: ${file}:2: not JSON`);
   });
 
-  it('resumes what --out holds, whatever was half written', { timeout: 60_000 }, async () => {
+  it('resumes what --out holds, whatever was half written', async () => {
     const file = inFile('all.txt', 'one', 'two', 'three', 'four');
     const out = join(home.folder, 'out', 'samples.jsonl');
     const whole = await ok([...ask, '--file', file, '--out', out]);
@@ -152,14 +151,14 @@ describe('sample', () => {
     expect((await run([...ask, 'hi', '--resume'])).code).toBe(2);
   });
 
-  it('of a file without a prompt is no success', { timeout: 60_000 }, async () => {
+  it('of a file without a prompt is no success', async () => {
     const file = inFile('blank.txt', '', ' ');
     const { code, stderr } = await run([...ask, '--file', file]);
     expect(stderr).toContain(`Error: ${file} holds no prompts`);
     expect(code).toBe(1);
   });
 
-  it('declares the tools of a row', { timeout: 60_000 }, async () => {
+  it('declares the tools of a row', async () => {
     const tools = [{ name: 'add', description: 'Adds.', parameters: {} }];
     const row = JSON.stringify({ messages: [{ role: 'user', content: 'hi' }], tools });
     const [plain, declared] = [

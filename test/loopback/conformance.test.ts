@@ -63,7 +63,7 @@ describe('doctor --conformance', () => {
     expect(ran.stdout).toContain(`${PROBES.length - 2} as the protocol says, 0 in its own way, 2 missing.`);
     const rows = Object.entries(profile.features).map(([name, { state }]) => [name, MARKS[state]]);
     expect(tableOf(readFileSync(CONFORMANCE, 'utf8'))).toStrictEqual(rows);
-  }, 120_000);
+  });
 
   it('finds out what a server that speaks JSON only lacks', async () => {
     const profile = await probed({ dialect: 'skyrl' });
@@ -77,7 +77,7 @@ describe('doctor --conformance', () => {
       expect(missing).toContain(feature);
     expect(featuresIn(profile, 'differs')).toContain('order: by number, whatever arrives first');
     expect(profile.features['loss: ppo']).toStrictEqual({ state: 'yes' });
-  }, 120_000);
+  });
 });
 
 describe('a client with a profile', () => {
@@ -118,7 +118,7 @@ describe('a client with a profile', () => {
     expect((await trainer.forwardBackward([datum], 'cross_entropy')).lossFnOutputs).toHaveLength(1);
     await service.close();
     await local.close();
-  }, 60_000);
+  });
 
   it("says before the first step what will not work, also by the server's own list of models", async () => {
     const local = await LocalTinker.start();
@@ -138,7 +138,7 @@ describe('a client with a profile', () => {
     expect(await service.checkUse({ baseModel: 'tinker-rx/tiny', losses: ['cispo'] })).toStrictEqual([]);
     await service.close();
     await local.close();
-  }, 60_000);
+  });
 
   it('is what a command has where TINKER_PROFILE names the file', async () => {
     const local = await LocalTinker.start();
@@ -165,7 +165,7 @@ describe('a client with a profile', () => {
     expect((await run(['model', 'list'])).stderr).toContain('TINKER_PROFILE: ');
     vi.stubEnv('TINKER_PROFILE', '');
     await local.close();
-  }, 60_000);
+  });
 
   it('takes nothing else for a profile', () => {
     for (const json of [null, {}, { ...profile, version: 2 }, { ...profile, features: { a: { state: 'maybe' } } }])

@@ -12,7 +12,7 @@ function testLive(environment: Record<string, string>): Promise<{ readonly code:
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,
-      ['node_modules/vitest/vitest.mjs', 'run', '--config', 'vitest.live.config.ts'],
+      ['node_modules/vitest/vitest.mjs', 'run', '--project', 'live', '--bail', '1'],
       { cwd: root, env },
       (_, stdout, stderr) => resolve({ code: child.exitCode ?? -1, told: stdout + stderr }),
     );
@@ -25,11 +25,11 @@ it('the live suite passes against the embedded service, taken for a live one', a
   await local.close();
   expect(told).toMatch(/Tests +9 passed \(9\)/);
   expect(code).toBe(0);
-}, 120_000);
+});
 
 it('the live suite is skipped with a word where there is no key', async () => {
   const { code, told } = await testLive({});
   expect(told).toContain('test:live is skipped: TINKER_API_KEY is not set');
   expect(told).toMatch(/Tests +9 skipped \(9\)/);
   expect(code).toBe(0);
-}, 60_000);
+});

@@ -140,7 +140,7 @@ describe('checkpoints', () => {
       public: true,
       user_metadata: { note: 'x' },
     });
-    expect(Date.parse(changed!['expires_at'] as string) - Date.now()).toBeGreaterThan(3_590_000);
+    expect(Date.parse(changed!['expires_at'] as string) - Date.now()).toBeGreaterThan(3_000_000);
     expect(await send('PUT', `${place}/ttl`, { ttl_seconds: 60 })).toBe(422);
     expect(await send('PUT', `${place}/ttl`, { ttl_seconds: null })).toBe(204);
     expect(await send('DELETE', `${place}/publish`)).toBe(204);
@@ -198,7 +198,7 @@ describe('checkpoints', () => {
     const later = new URL(byName['adapter_config.json']!);
     later.searchParams.set('expires', String(Date.now() + 60_000));
     expect((await fetch(later)).status).toBe(403);
-    await expect.poll(async () => (await fetch(byName['adapter_config.json']!)).status, { timeout: 2000 }).toBe(403);
+    await expect.poll(async () => (await fetch(byName['adapter_config.json']!)).status).toBe(403);
     const encrypted = { model_id: run.model, seq_id: run.next(), path: 'secret', age_encryption_recipients: ['age1x'] };
     expect(await caller.future('save_weights_external', encrypted)).toMatchObject({ category: 'user' });
   });

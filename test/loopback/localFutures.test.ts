@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { decodeForwardBackwardOutput } from '../../src/wire/index.js';
 import { closeAfterEach, datum, sampleBody, soon, start, type Fixture } from './localFixture.js';
 import type { Json } from './localCaller.js';
@@ -81,9 +81,15 @@ describe('retrieve_future', () => {
       'asample',
       sampleBody({ sampling_session_id: sampler, seq_id: 0 }),
     );
-    await soon();
-    await fixture.caller.post('asample', sampleBody({ sampling_session_id: sampler, seq_id: 1 }));
-    expect((await fixture.caller.send('retrieve_future', { request_id: id })).status).toBe(410);
+    // A result is forgotten when the next one arrives.
+    let seqId = 1;
+    await vi.waitFor(
+      async () => {
+        await fixture.caller.post('asample', sampleBody({ sampling_session_id: sampler, seq_id: seqId++ }));
+        expect((await fixture.caller.send('retrieve_future', { request_id: id })).status).toBe(410);
+      },
+      { timeout: 25_000 },
+    );
     expect((await fixture.caller.send('retrieve_future', { request_id: 'nonsense' })).status).toBe(404);
     const [nonce] = (id as string).split('-');
     expect((await fixture.caller.send('retrieve_future', { request_id: `${nonce}-99` })).status).toBe(404);

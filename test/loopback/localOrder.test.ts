@@ -1,6 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { LocalTinker } from '../../src/local/index.js';
+import type { ForwardBackwardOutput } from '../../src/wire/index.js';
 import { closeAfterEach, datum, jsonDatum, soon, start } from './localFixture.js';
-import type { Json } from './localCaller.js';
+import { connect, type Json } from './localCaller.js';
+import { FakeEngine } from './localFakeEngine.js';
+import { startStepped } from './support/cycles.js';
 
 closeAfterEach();
 
@@ -90,42 +94,82 @@ describe('the order of training work', () => {
   });
 });
 
-describe('the lock-step clock', () => {
-  it('runs a forward-backward and the optimizer step submitted with it in one cycle', async () => {
-    const { caller, local } = await start();
-    const model = await caller.createModel(await caller.createSession());
-    local.dials.clockMs = 250;
-    const cycles: number[] = [];
-    for (let step = 0; step < 3; step++) {
-      const pass = caller.forwardBackward(model, 2 * step + 1, [datum()]);
-      const optim = caller.future('optim_step', { model_id: model, seq_id: 2 * step + 2, adam_params: {} });
-      const [{ metrics }] = await Promise.all([pass, optim]);
-      cycles.push(metrics['clock_cycle:unique']!);
-    }
-    expect(cycles[1]! - cycles[0]!).toBe(1);
-    expect(cycles[2]! - cycles[1]!).toBe(1);
+describe('the lock-step clock, stepped by hand', () => {
+  /** A service whose engine is fake, with a model; the clock stands still from here on. */
+  const startModels = async (count = 1) => {
+    const engine = new FakeEngine();
+    const stepped = await startStepped({ engine });
+    const caller = connect(stepped.local);
+    const session = await caller.createSession();
+    const models: string[] = [];
+    for (let index = 0; index < count; index++) models.push(await caller.createModel(session, { rank: 1 }, index));
+    stepped.takeOver();
+    closing.push(stepped.local);
+    return { ...stepped, caller, engine, models };
+  };
+  const closing: LocalTinker[] = [];
+  afterEach(() => Promise.all(closing.splice(0).map((local) => local.close())));
+  const cycle = async (pass: Promise<ForwardBackwardOutput>) => (await pass).metrics['clock_cycle:unique'];
+
+  it('runs nothing before a step', async () => {
+    const { caller, engine, local, models, until } = await startModels();
+    const pass = caller.forwardBackward(models[0]!, 1, [datum()]);
+    await until((count) => count('forward_backward') === 1);
+    expect(engine.log).toHaveLength(1);
+    await local.dials.step();
+    expect(engine.log).toHaveLength(2);
+    expect(await cycle(pass)).toBeGreaterThan(0);
   });
 
-  it('takes a cycle for each step of a client that waits before it sends the next', async () => {
-    const { caller, local } = await start();
-    const model = await caller.createModel(await caller.createSession());
-    local.dials.clockMs = 40;
-    const first = await caller.forwardBackward(model, 1, [datum()]);
-    await caller.future('optim_step', { model_id: model, seq_id: 2, adam_params: {} });
-    const second = await caller.forwardBackward(model, 3, [datum()]);
-    const [a, b] = [first.metrics['clock_cycle:unique']!, second.metrics['clock_cycle:unique']!];
-    expect(b - a).toBeGreaterThanOrEqual(2);
+  it('runs a forward-backward and the optimizer step submitted with it in one cycle', async () => {
+    const { caller, engine, local, models, until } = await startModels();
+    const pass = caller.forwardBackward(models[0]!, 1, [datum()]);
+    const optim = caller.future('optim_step', { model_id: models[0], seq_id: 2, adam_params: {} });
+    await until((count) => count('forward_backward') === 1 && count('optim_step') === 1);
+    await local.dials.step();
+    await Promise.all([pass, optim]);
+    expect(engine.log.slice(1)).toStrictEqual(['forward_backward 3', 'optim_step 1']);
+  });
+
+  it('counts the cycles in which a client that waits for a result has nothing queued', async () => {
+    const { caller, local, models, until } = await startModels();
+    const first = caller.forwardBackward(models[0]!, 1, [datum()]);
+    await until((count) => count('forward_backward') === 1);
+    await local.dials.step();
+    await local.dials.step();
+    const before = await cycle(first);
+    const second = caller.forwardBackward(models[0]!, 2, [datum()]);
+    await until((count) => count('forward_backward') === 2);
+    await local.dials.step();
+    expect(await cycle(second)).toBe(before! + 2);
   });
 
   it('runs the work of several models in the same cycle', async () => {
-    const { caller, local } = await start();
-    const session = await caller.createSession();
-    const models = [
-      await caller.createModel(session, { rank: 1 }, 0),
-      await caller.createModel(session, { rank: 1 }, 1),
-    ];
-    local.dials.clockMs = 250;
-    const outputs = await Promise.all(models.map((model) => caller.forwardBackward(model, 1, [datum()])));
-    expect(outputs[0]!.metrics['clock_cycle:unique']).toBe(outputs[1]!.metrics['clock_cycle:unique']);
+    const { caller, local, models, until } = await startModels(2);
+    const passes = models.map((model) => caller.forwardBackward(model, 1, [datum()]));
+    await until((count) => count('forward_backward') === 2);
+    await local.dials.step();
+    const [one, other] = await Promise.all(passes.map(cycle));
+    expect(one).toBe(other);
+  });
+
+  it('starts no cycle while the queue is paused', async () => {
+    const { caller, engine, local, models, until } = await startModels();
+    const pass = caller.forwardBackward(models[0]!, 1, [datum()]);
+    await until((count) => count('forward_backward') === 1);
+    local.dials.pause();
+    await local.dials.step();
+    expect(engine.log).toHaveLength(1);
+    local.dials.resume();
+    await local.dials.step();
+    expect(await cycle(pass)).toBeGreaterThan(0);
+  });
+
+  it('starts cycles by itself again when it gets a length', async () => {
+    const { caller, local, models, until } = await startModels();
+    const pass = caller.forwardBackward(models[0]!, 1, [datum()]);
+    await until((count) => count('forward_backward') === 1);
+    local.dials.clockMs = 1;
+    expect(await cycle(pass)).toBeGreaterThan(0);
   });
 });

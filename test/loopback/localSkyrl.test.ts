@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Json } from './localCaller.js';
-import { closeAfterEach, datum, jsonDatum, sampleBody, soon, start } from './localFixture.js';
+import { closeAfterEach, datum, jsonDatum, sampleBody, start } from './localFixture.js';
 
 // Written by hand after the source of the PyPI package skyrl 0.3.0 (skyrl/tinker/api.py) and PROTOCOL's list.
 closeAfterEach();
@@ -151,6 +151,5 @@ describe('the JSON-only dialect', () => {
     expect((await caller.fetch('sessions')).status).toBe(404);
     expect((await caller.send('retrieve_future', { request_id: '99' })).status).toBe(404);
     expect((await caller.send('get_info', { model_id: 'none' })).status).toBe(404);
-    await soon(1);
   });
 });

@@ -35,7 +35,7 @@ beforeAll(async () => {
   const second = await other.createLoraTrainingClient({ baseModel: 'tinker-rx/small', rank: 1 });
   paths.unshift((await second.saveWeightsForSampler('s')).path, external);
   rest = new RestClient();
-}, 60_000);
+});
 afterAll(async () => {
   vi.unstubAllEnvs();
   rmSync(folder, { recursive: true });

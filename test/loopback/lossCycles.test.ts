@@ -1,15 +1,13 @@
 import { from, lastValueFrom, toArray } from 'rxjs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ServiceClient } from '../../src/client/index.js';
-import { LocalTinker } from '../../src/local/index.js';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ServiceClient, type TrainingClient } from '../../src/client/index.js';
 import { defineLoss, dpo } from '../../src/losses/index.js';
 import { type Step, train, trainPreferences } from '../../src/operators/index.js';
 import type { Datum } from '../../src/wire/datum.js';
 import { ModelInput } from '../../src/wire/modelInput.js';
+import { startStepped, type Count, type SteppedService } from './support/cycles.js';
 
-// `bench/losses.mjs` measures the same over fifty steps, and beside the cookbook.
-const STEPS = 20;
-const CLOCK_MS = 300;
+const STEPS = 8;
 
 const datum = (text: string): Datum => {
   const tokens = Array.from(Buffer.from(text));
@@ -20,41 +18,45 @@ const datum = (text: string): Datum => {
 };
 const batches = () => from(Array.from({ length: STEPS }, () => [datum('better'), datum('worse')]));
 const squares = defineLoss(({ logprobs, weights }, ops) => ops.weightedSum(logprobs.square(), weights));
-/** Over all but the first steps, which compile. */
-const cycles = (steps: readonly Step[]) => {
-  const counted = steps.slice(4).map((step) => step.cycles!);
-  return counted.reduce((sum, count) => sum + count, 0) / counted.length;
-};
+/** Without the first two, before which the pipeline fills. */
+const cycles = (steps: readonly Step[]) => steps.slice(2).map((step) => step.cycles);
+const ONE_EACH = Array.from({ length: STEPS - 2 }, () => 1);
 
-// All at once: models take part in the same cycles.
-describe.concurrent.each([
-  ['on the service', true],
-  ['here', false],
-])('losses that run %s, on a lock-step clock', (_, customLossServerSide) => {
-  let local: LocalTinker;
+/** A loss on the service: the step of this cycle has been accepted, and the next one. */
+const onTheService = (cycle: number, count: Count) => count('optim_step') >= Math.min(STEPS, cycle + 1);
+/** A loss computed here takes two passes a step: the first pass of the next step goes with the second one and the optimizer step of this one. */
+const here = (cycle: number, count: Count) =>
+  count('forward_backward') >= Math.min(2 * STEPS, 2 * cycle - 1) && count('optim_step') >= Math.min(STEPS, cycle - 1);
+
+describe.each([
+  ['on the service', true, onTheService],
+  ['here', false, here],
+])('losses that run %s, with cycles started by hand', (_, customLossServerSide, ready) => {
+  let stepped: SteppedService;
   let service: ServiceClient;
-  beforeAll(async () => {
-    local = await LocalTinker.start({ clockMs: CLOCK_MS, flags: { customLossServerSide } });
-    service = new ServiceClient({ baseUrl: local.url, apiKey: local.apiKey, telemetry: false });
-  }, 60_000);
-  afterAll(async () => {
+  let trainer: TrainingClient;
+  beforeEach(async () => {
+    stepped = await startStepped({ flags: { customLossServerSide } });
+    const { url: baseUrl, apiKey } = stepped.local;
+    service = new ServiceClient({ baseUrl, apiKey, telemetry: false });
+    trainer = await service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 4, seed: 1 });
+  });
+  afterEach(async () => {
+    stepped.local.dials.clockMs = 0;
     await service.close();
-    await local.close();
-  });
-  const trainer = () => service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 4, seed: 1 });
-
-  it('take one cycle per step in train', { timeout: 60_000 }, async () => {
-    const steps = await lastValueFrom(batches().pipe(train(await trainer(), { loss: squares }), toArray()));
-    expect(steps).toHaveLength(STEPS);
-    expect(cycles(steps)).toBeLessThanOrEqual(1.1);
+    await stepped.local.close();
   });
 
-  it('take one cycle per step for pairs, which run here either way', { timeout: 60_000 }, async () => {
+  it('take one cycle per step in train', async () => {
+    stepped.takeOver();
+    const run = lastValueFrom(batches().pipe(train(trainer, { loss: squares }), toArray()));
+    expect(cycles(await stepped.cycles(run, ready))).toStrictEqual(ONE_EACH);
+  });
+
+  it('take one cycle per step for pairs, which run here either way', async () => {
     const reference = await service.createSamplingClient({ baseModel: 'tinker-rx/tiny' });
-    const steps = await lastValueFrom(
-      batches().pipe(trainPreferences(await trainer(), { loss: dpo(), reference }), toArray()),
-    );
-    expect(steps).toHaveLength(STEPS);
-    expect(cycles(steps)).toBeLessThanOrEqual(1.1);
+    stepped.takeOver();
+    const run = lastValueFrom(batches().pipe(trainPreferences(trainer, { loss: dpo(), reference }), toArray()));
+    expect(cycles(await stepped.cycles(run, here))).toStrictEqual(ONE_EACH);
   });
 });

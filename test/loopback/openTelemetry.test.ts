@@ -67,7 +67,7 @@ async function run(options: OpenTelemetryOptions): Promise<void> {
 }
 
 describe('a run of reinforcement learning', () => {
-  it('is spans of run, steps, rollouts and samples, each below the other', { timeout: 60_000 }, async () => {
+  it('is spans of run, steps, rollouts and samples, each below the other', async () => {
     const { tracer, spans, named, parentOf } = recorder();
     await run({ tracer, name: 'first', attributes: { model: 'tiny' } });
     const [root] = named('first');
@@ -96,7 +96,7 @@ describe('a run of reinforcement learning', () => {
     expect(spans().every(({ ended }) => ended)).toBe(true);
   });
 
-  it('has prompts and completions where they are asked for', { timeout: 60_000 }, async () => {
+  it('has prompts and completions where they are asked for', async () => {
     const { tracer, named } = recorder();
     await run({ tracer, content: { decode: (tokens) => Buffer.from(Uint8Array.from(tokens)).toString('latin1') } });
     for (const { attributes } of named(SPAN.sample)) {

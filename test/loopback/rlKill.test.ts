@@ -21,7 +21,7 @@ beforeAll(async () => {
   await bundle.write({ file: script, format: 'esm', codeSplitting: false });
   await bundle.close();
   local = await LocalTinker.start();
-}, 60_000);
+});
 afterAll(async () => {
   await local.close();
   rmSync(folder, { recursive: true });
@@ -66,31 +66,27 @@ const orders = (dir: string) =>
 const everyRollout = Array.from({ length: TASKS * 4 }, (_, index) => `${Math.floor(index / 4)}.${index % 4}`);
 
 describe('killed and resumed', () => {
-  it(
-    'while sampling and while training, a synchronous run ends bit for bit as one that never was',
-    { timeout: 120_000 },
-    async () => {
-      const whole = join(folder, 'whole');
-      expect(await run(whole, 0)).toBe(true);
-      const killed = join(folder, 'killed');
-      // In the middle of sampling before the first checkpoint; of sampling after it; right after a step, while its checkpoint is logged; of training.
-      for (const at of [
-        ['group-admitted', 3],
-        ['group-admitted', 8],
-        ['step', 3],
-        ['group-finished', 6],
-      ] as const) {
-        expect(await run(killed, 0, at)).toBe(false);
-      }
-      expect(await run(killed, 0)).toBe(true);
-      expect(lines(killed, 'metrics.jsonl').map(timeless)).toStrictEqual(lines(whole, 'metrics.jsonl').map(timeless));
-      const said = ({ duration_ms: _, ...record }: Record<string, unknown>) => record;
-      expect(lines(killed, 'rollouts.jsonl').map(said)).toStrictEqual(lines(whole, 'rollouts.jsonl').map(said));
-      expect(orders(whole)).toStrictEqual(everyRollout);
-    },
-  );
+  it('while sampling and while training, a synchronous run ends bit for bit as one that never was', async () => {
+    const whole = join(folder, 'whole');
+    expect(await run(whole, 0)).toBe(true);
+    const killed = join(folder, 'killed');
+    // In the middle of sampling before the first checkpoint; of sampling after it; right after a step, while its checkpoint is logged; of training.
+    for (const at of [
+      ['group-admitted', 3],
+      ['group-admitted', 8],
+      ['step', 3],
+      ['group-finished', 6],
+    ] as const) {
+      expect(await run(killed, 0, at)).toBe(false);
+    }
+    expect(await run(killed, 0)).toBe(true);
+    expect(lines(killed, 'metrics.jsonl').map(timeless)).toStrictEqual(lines(whole, 'metrics.jsonl').map(timeless));
+    const said = ({ duration_ms: _, ...record }: Record<string, unknown>) => record;
+    expect(lines(killed, 'rollouts.jsonl').map(said)).toStrictEqual(lines(whole, 'rollouts.jsonl').map(said));
+    expect(orders(whole)).toStrictEqual(everyRollout);
+  });
 
-  it('an asynchronous run loses no group and doubles none', { timeout: 120_000 }, async () => {
+  it('an asynchronous run loses no group and doubles none', async () => {
     const killed = join(folder, 'async');
     for (const at of [
       ['group-admitted', 7],

@@ -28,7 +28,7 @@ describe('reinforcement learning on the embedded service', () => {
     service = new ServiceClient({ baseUrl: local.url, apiKey: local.apiKey, telemetry: false });
     trainer = await service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 16, seed: 1 });
     renderer = await trainer.getRenderer();
-  }, 60_000);
+  });
   afterAll(async () => {
     await service.close();
     await local.close();
@@ -56,7 +56,7 @@ describe('reinforcement learning on the embedded service', () => {
     ['synchronously', {}],
     ['in streamed minibatches', { minibatches: 2 }],
     ['asynchronously', { maxStepsOffPolicy: 1 }],
-  ])('raises its reward %s', { timeout: 120_000 }, async (_, options) => {
+  ])('raises its reward %s', async (_, options) => {
     const steps = await learn(options, 12);
     const rewards = steps.map(({ reward }) => reward);
     expect(rewards[0]).toBeLessThan(0.4);

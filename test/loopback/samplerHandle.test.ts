@@ -32,8 +32,7 @@ it('clients made from a handle share connections, and the last to close leaves n
     await clones[0]!.close();
     expect(fake.sockets.size).toBeGreaterThan(0);
     await clones[1]!.close();
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    expect(fake.sockets.size).toBe(0);
+    await expect.poll(() => fake.sockets.size).toBe(0);
     await expect(clones[1]!.getBaseModel()).rejects.toMatchObject({ code: 'closed' });
   } finally {
     delete process.env['TINKER_API_KEY'];

@@ -28,7 +28,7 @@ beforeAll(async () => {
   await bundle.write({ file: script, format: 'esm', codeSplitting: false });
   await bundle.close();
   local = await LocalTinker.start();
-}, 60_000);
+});
 afterAll(async () => {
   await local.close();
   rmSync(folder, { recursive: true });
@@ -60,28 +60,24 @@ const curve = (dir: string) =>
     .map((line) => JSON.parse(line) as Step)
     .map(({ index, batches, learningRate, lossSum, tokens }) => ({ index, batches, learningRate, lossSum, tokens }));
 
-it(
-  'ends, killed and resumed again and again, with the very losses of a run that never was',
-  { timeout: 120_000 },
-  async () => {
-    const whole = join(folder, 'whole');
-    expect(await run(whole)).toBe(true);
-    const expected = curve(whole);
-    expect(expected.map(({ index }) => index)).toStrictEqual(Array.from({ length: STEPS }, (_, index) => index));
-    expect(expected.at(-1)!.lossSum).toBeLessThan(expected[0]!.lossSum);
+it('ends, killed and resumed again and again, with the very losses of a run that never was', async () => {
+  const whole = join(folder, 'whole');
+  expect(await run(whole)).toBe(true);
+  const expected = curve(whole);
+  expect(expected.map(({ index }) => index)).toStrictEqual(Array.from({ length: STEPS }, (_, index) => index));
+  expect(expected.at(-1)!.lossSum).toBeLessThan(expected[0]!.lossSum);
 
-    const killed = join(folder, 'killed');
-    // Before the first checkpoint, in the middle of steps, right at a save, late.
-    const kills = [
-      [1, 0],
-      [5, 3],
-      [6, 1],
-      [9, 0],
-    ] as const;
-    for (const [afterSteps, afterMs] of kills) {
-      expect(await run(killed, afterSteps, afterMs)).toBe(false);
-    }
-    expect(await run(killed)).toBe(true);
-    expect(curve(killed)).toStrictEqual(expected);
-  },
-);
+  const killed = join(folder, 'killed');
+  // Before the first checkpoint, in the middle of steps, right at a save, late.
+  const kills = [
+    [1, 0],
+    [5, 3],
+    [6, 1],
+    [9, 0],
+  ] as const;
+  for (const [afterSteps, afterMs] of kills) {
+    expect(await run(killed, afterSteps, afterMs)).toBe(false);
+  }
+  expect(await run(killed)).toBe(true);
+  expect(curve(killed)).toStrictEqual(expected);
+});

@@ -178,7 +178,7 @@ it('an adapter of another model is refused before anything is written', async ()
   expect(existsSync(`${output}.partial`)).toBe(false);
 });
 
-it('was loaded by peft and transformers with the logits of the same sums made by hand', () => {
+it('has the logits that peft and transformers gave for it when it was recorded', () => {
   const { results } = JSON.parse(readFileSync(recorded('logits.json'), 'utf8')) as {
     results: Record<'adapterChangesLogitsBy' | 'peftDiffersBy' | 'mergedDiffersBy', number>[];
   };

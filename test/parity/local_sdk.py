@@ -1,6 +1,6 @@
 """The life of the real Python SDK against the embedded service: python3 test/parity/local_sdk.py
 
-Needs TINKER_BASE_URL and TINKER_API_KEY of a running service; localSdk.test.ts starts one and runs this, with the
+Needs TINKER_BASE_URL and TINKER_API_KEY of a running service; test/python/localSdk.test.ts starts one and runs this, with the
 session poller off and on. Every claim is an assert; the last line is "ok".
 """
 

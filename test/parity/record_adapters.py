@@ -165,7 +165,7 @@ def record():
 
 
 def cli(*words):
-    subprocess.run(["node", str(ROOT / "dist/node/cli.js"), *words], check=True, capture_output=True, text=True)
+    subprocess.run(["node", str(ROOT / "dist/cli/main.js"), *words], check=True, capture_output=True, text=True)
 
 
 def real_model(kind, tied):

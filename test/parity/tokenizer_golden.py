@@ -1,4 +1,4 @@
-"""Records what Python's tokenizers give, for test/unit/chat/tokenizer*.test.ts and test/parity/tokenizers.test.ts.
+"""Records what Python's tokenizers give, for test/unit/chat/tokenizer*.test.ts and test/python/tokenizers.test.ts.
 
 Needs:
     pip install tokenizers==0.23.3 tiktoken==0.14.0

@@ -1,4 +1,4 @@
-/** What TensorBoard and wandb themselves make of these files is in test/parity/openLogs.test.ts. */
+/** What TensorBoard and wandb themselves make of these files is in test/python/openLogs.test.ts. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -250,8 +250,7 @@ describe('fromRowBatches', () => {
       }
     });
     expect(await firstValueFrom(rows)).toBe(1);
-    await sleep(5);
-    expect(log).toStrictEqual(['aborted', 'returned']);
+    await expect.poll(() => log).toStrictEqual(['aborted', 'returned']);
   });
 
   it('asks for the next batch only when the last is out', async () => {
@@ -290,8 +289,7 @@ describe('fromStdin', () => {
   it('closes an input that stays silent when unsubscribed', async () => {
     const input = new PassThrough();
     fromStdin({ input }).subscribe().unsubscribe();
-    await sleep(5);
-    expect(input.destroyed).toBe(true);
+    await expect.poll(() => input.destroyed).toBe(true);
   });
 });
 

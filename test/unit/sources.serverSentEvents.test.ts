@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import {
+  asyncScheduler,
   BehaviorSubject,
   firstValueFrom,
   lastValueFrom,
@@ -17,7 +18,7 @@ import {
   throwError,
   toArray,
 } from 'rxjs';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
 import { ServerSentEventParser } from '../../src/sources/internal/serverSentEventParser.js';
 import { fromServerSentEvents, type ServerSentEvent, type ServerSentEventsOptions } from '../../src/sources/index.js';
@@ -122,7 +123,7 @@ describe('fromServerSentEvents', () => {
     const url = await serve((_, response) => response.destroy());
     const port = Number(new URL(url).port);
     const first = firstValueFrom(fromServerSentEvents(url, { ...quick, onState: (state) => states.push(state) }));
-    await sleep(60);
+    await vi.waitFor(() => expect(states.filter((state) => state === 'lost').length).toBeGreaterThan(2), 20_000);
     servers[0]!.closeAllConnections();
     servers.splice(0).forEach((server) => server.close());
     await serve((_, response) => response.writeHead(200, STREAM).end('data: back\n\n'), port);
@@ -132,13 +133,11 @@ describe('fromServerSentEvents', () => {
   });
 
   it("waits as long as the server's retry says", async () => {
-    const times: number[] = [];
-    const url = await serve((_, response) => {
-      times.push(performance.now());
-      response.writeHead(200, STREAM).end('retry: 120\ndata: x\n\n');
-    });
+    const url = await serve((_, response) => response.writeHead(200, STREAM).end('retry: 120\ndata: x\n\n'));
+    const schedule = vi.spyOn(asyncScheduler, 'schedule');
     await lastValueFrom(fromServerSentEvents(url, quick).pipe(take(2)));
-    expect(times[1]! - times[0]!).toBeGreaterThan(110);
+    expect(schedule.mock.calls.map(([, delayMs]) => delayMs)).toStrictEqual([120]);
+    schedule.mockRestore();
   });
 
   it('tries again after 503, and fails for good after 404 or something else than events', async () => {
@@ -171,8 +170,8 @@ describe('fromServerSentEvents', () => {
       response.writeHead(200, STREAM).write('data: x\n\n');
     });
     await firstValueFrom(fromServerSentEvents(url, quick));
-    await sleep(50);
-    expect([open, hits]).toStrictEqual([0, 1]);
+    await vi.waitFor(() => expect(open).toBe(0), 20_000);
+    expect(hits).toBe(1);
   });
 
   it('stops reading while what is downstream is full', async () => {
@@ -186,6 +185,8 @@ describe('fromServerSentEvents', () => {
         concatMapAhead(() => NEVER, { ahead: 1 }),
       )
       .subscribe();
+    await vi.waitFor(() => expect(seen).toBe(2), 20_000);
+    // It reads no further.
     await sleep(50);
     expect(seen).toBe(2);
     subscription.unsubscribe();
@@ -306,9 +307,8 @@ describe('toServerSentEvents', () => {
       source.next('x'.repeat(50_000));
       await sleep(2);
     }
-    await sleep(20);
-    expect(sink.clients).toBe(1);
-    expect(got.length).toBeGreaterThan(10);
+    await vi.waitFor(() => expect(sink.clients).toBe(1), 20_000);
+    await vi.waitFor(() => expect(got.length).toBeGreaterThan(10), 20_000);
     good.unsubscribe();
     slow.destroy();
     sink.close();

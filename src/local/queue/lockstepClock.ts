@@ -2,7 +2,7 @@ import { toFailure } from './failure.js';
 import type { Lane, Later, Operation } from './lane.js';
 
 export interface LockstepClockOptions {
-  /** Length of a cycle; 0 runs work as soon as it arrives. */
+  /** Length of a cycle; 0 runs work as soon as it arrives, Infinity waits for {@link LockstepClock.step}. */
   readonly clockMs: number;
   readonly now: () => number;
   readonly onRun?: (operation: Operation, cycle: number, startedAt: number, endedAt: number) => void;
@@ -41,6 +41,15 @@ export class LockstepClock {
     this.#schedule();
   }
 
+  /** Starts a cycle now, with what has arrived. Resolves when its work has run. */
+  async step(): Promise<void> {
+    this.#cancelTimer?.();
+    if (this.#paused || this.#closed) return;
+    this.#cycle++;
+    await this.#startCycle();
+    this.#schedule();
+  }
+
   readonly wake = (lane: Lane): void => {
     this.#waiting.add(lane);
     this.#schedule();
@@ -66,13 +75,16 @@ export class LockstepClock {
     if (this.#paused || this.#closed || this.#cancelTimer !== undefined || this.#waiting.size === 0) return;
     const start = (cycle: number) => {
       this.#cancelTimer = undefined;
-      this.#startCycle(cycle);
+      if ([...this.#waiting].every((lane) => lane.running)) return;
+      this.#cycle = cycle;
+      void this.#startCycle();
     };
     if (this.#clockMs === 0) {
       const immediate = setImmediate(() => start(this.#cycle + 1));
       this.#setTimer(() => clearImmediate(immediate));
       return;
     }
+    if (this.#clockMs === Infinity) return;
     const elapsed = this.#options.now() - this.#epoch;
     const boundary = Math.floor(elapsed / this.#clockMs) + 1;
     const timer = setTimeout(() => start(Math.max(boundary, this.#cycle + 1)), boundary * this.#clockMs - elapsed);
@@ -86,13 +98,10 @@ export class LockstepClock {
     };
   }
 
-  #startCycle(cycle: number): void {
+  async #startCycle(): Promise<void> {
     const lanes = [...this.#waiting].filter((lane) => !lane.running);
-    if (lanes.length > 0) this.#cycle = cycle;
-    for (const lane of lanes) {
-      this.#waiting.delete(lane);
-      void this.#run(lane, lane.takeCycle(), cycle);
-    }
+    for (const lane of lanes) this.#waiting.delete(lane);
+    await Promise.all(lanes.map((lane) => this.#run(lane, lane.takeCycle(), this.#cycle)));
   }
 
   async #run(lane: Lane, operations: readonly Operation[], cycle: number): Promise<void> {

@@ -28,10 +28,15 @@ const states = (text: string) => text.split('\r').map((state) => state.replace('
 const later = <T>(ms: number, value: T) => new Promise<T>((resolve) => setTimeout(() => resolve(value), ms));
 
 describe('waitFor', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
   it('shows nothing of what is done within a second', async () => {
     const { context, written, clock } = turning(80);
     clock.ms = 999;
-    expect(await waitFor(context, 'asking', later(250, 'answer'))).toBe('answer');
+    const waiting = waitFor(context, 'asking', later(250, 'answer'));
+    await vi.advanceTimersByTimeAsync(250);
+    expect(await waiting).toBe('answer');
     expect(written.stderr).toBe('');
   });
 
@@ -41,6 +46,7 @@ describe('waitFor', () => {
     const waiting = waitFor(context, 'asking', later(500, 0), events$);
     events$.next({ type: 'queue-state', state: 'paused_capacity', reason: 'busy\u001b[2J', atMs: 0 } as never);
     clock.ms = 7300;
+    await vi.advanceTimersByTimeAsync(500);
     await waiting;
     expect(states(written.stderr)[1]).toBe('⠸ asking … 7 s  waiting: paused capacity (busy\ufffd[2J)');
     expect(written.stderr.endsWith('\r\u001b[K')).toBe(true);
@@ -50,11 +56,11 @@ describe('waitFor', () => {
   it('writes a line every ten seconds where there is no terminal', async () => {
     const { context, written, clock } = turning();
     const waiting = waitFor(context, 'asking', later(700, 0));
-    await later(150, 0);
+    await vi.advanceTimersByTimeAsync(150);
     clock.ms = 9000;
-    await later(150, 0);
+    await vi.advanceTimersByTimeAsync(150);
     clock.ms = 10_000;
-    await later(250, 0);
+    await vi.advanceTimersByTimeAsync(400);
     await waiting;
     expect(written.stderr).toBe('asking … 10 s\n');
   });
@@ -63,6 +69,7 @@ describe('waitFor', () => {
     const { context, written, clock } = turning(80);
     const waiting = waitFor(context, () => undefined, later(300, 0));
     clock.ms = 5000;
+    await vi.advanceTimersByTimeAsync(300);
     await waiting;
     expect(written.stderr).toBe('');
   });
@@ -181,16 +188,16 @@ describe('loading a tokenizer', () => {
     const options = { env: { HF_ENDPOINT: hub.url, HF_HOME: home } };
     const load = () => hubFile('org/name', 'tokenizer.json', options).then(() => made);
     const loading = loadRenderer(context, load, new Subject());
-    await vi.waitFor(() => expect(hub.requests('GET')).toHaveLength(1));
+    await expect.poll(() => hub.requests('GET')).toHaveLength(1);
     await vi.waitFor(() => {
       clock.ms += 500;
       expect(written.stderr).toMatch(/tokenizer of org\/name {2}█{6}░{18} {2}25 % {2}1\.0 MB of 4\.0 MB/);
-    });
+    }, 20_000);
     rest();
     await vi.waitFor(() => {
       clock.ms += 500;
       expect(states(written.stderr).at(-1)).toMatch(/^. loading the tokenizer … \d+ s$/);
-    });
+    }, 20_000);
     const wanted = {} as Renderer;
     make(wanted);
     expect(await loading).toBe(wanted);
@@ -203,10 +210,10 @@ describe('loading a tokenizer', () => {
       response.writeHead(503).end();
       return true;
     };
-    const options = { env: { HF_ENDPOINT: hub.url, HF_HOME: home }, retries: 1, retryDelayMs: 400 };
+    const options = { env: { HF_ENDPOINT: hub.url, HF_HOME: home }, retries: 1, retryDelayMs: 1500 };
     const loading = loadRenderer(context, () => hubFile('org/name', 'x', options) as never, new Subject());
     loading.catch(() => {});
-    await vi.waitFor(() => expect(hub.seen).toHaveLength(1));
+    await expect.poll(() => hub.seen).toHaveLength(1);
     clock.ms = 2000;
     await expect(loading).rejects.toThrow('503');
     expect(written.stderr).toContain(`loading the tokenizer (${hub.url} answers 503 for org/name; trying again) … 2 s`);

@@ -86,14 +86,14 @@ describe('a file of prompts', () => {
     expect(await sources('bom.txt', '\uFEFFa\r\n', { whole: true })).toStrictEqual([['a', undefined]]);
   });
 
-  it('is unpacked, where its packed bytes were the prompts', async () => {
+  it('is unpacked', async () => {
     expect(await sources('packed.txt.gz', gzipSync('a\n\nb\n'))).toStrictEqual([
       ['a', 1],
       ['b', 3],
     ]);
   });
 
-  it('that is no text in UTF-8 is told line by line, where it was sampled', async () => {
+  it('that is not UTF-8 is reported line by line', async () => {
     expect(await readFile('latin.txt', Buffer.from('cafe\ncaf\xe9\n', 'latin1'))).toMatchObject([
       { kind: 'chat', line: 1 },
       { kind: 'bad', reason: 'not UTF-8', line: 2 },
@@ -103,7 +103,7 @@ describe('a file of prompts', () => {
     await expect(readFile('latin.txt', Buffer.from('caf\xe9', 'latin1'), { whole: true })).rejects.toThrow('not UTF-8');
   });
 
-  it('may be a JSON array, where each of its lines was a prompt, and keeps bad rows in their place', async () => {
+  it('may be a JSON array, and keeps bad rows in their place', async () => {
     const rows = '[\n  {"prompt": "a"},\n  oops,\n  "b",\n  {"id": 1}\n, oops]';
     expect(await readFile('rows.json', rows)).toMatchObject([
       { kind: 'chat', source: { prompt: 'a' }, line: 2 },

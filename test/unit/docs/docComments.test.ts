@@ -96,22 +96,22 @@ describe('doc comments', () => {
   let names: ts.Program;
   beforeAll(() => {
     names = programWith(new Map([[NAMES, EXAMPLE_NAMES]]));
-  }, 120_000);
+  });
 
-  it('say something about every public name', { timeout: 120_000 }, () => {
+  it('say something about every public name', () => {
     const found = publicNames(names, entryPoints());
     expect(found.length).toBeGreaterThan(2500);
     expect(found.filter(({ text }) => text === '').map(({ at, name }) => `${at} ${name}`)).toStrictEqual([]);
   });
 
-  it('are plain English', { timeout: 120_000 }, () => {
+  it('are plain English', () => {
     const found = publicNames(names, entryPoints());
     // Examples and marbles are not prose.
     const prose = (text: string): string => text.replace(/```[\s\S]*?```/g, '').replace(/`[^`\n]*`/g, '');
     expect(found.flatMap(({ at, name, text }) => idiomsIn(`${at} ${name}`, prose(text)))).toStrictEqual([]);
   });
 
-  it('that are missing are found, also those of members', { timeout: 120_000 }, () => {
+  it('that are missing are found, also those of members', () => {
     const file = `${root}src/sample.ts`;
     const found = publicNames(programWith(new Map([[file, SAMPLE]]), names), [file]);
     expect(found.filter(({ text }) => text === '').map(({ name, at }) => `${name} ${at}`)).toStrictEqual([
@@ -125,7 +125,7 @@ describe('doc comments', () => {
     ]);
   });
 
-  it('have examples that compile; those that do not are named by file and line', { timeout: 120_000 }, () => {
+  it('have examples that compile; those that do not are named by file and line', () => {
     const { found, count } = mistakes(names, WRONG);
     expect(count).toBeGreaterThan(60);
     expect(found).toStrictEqual([

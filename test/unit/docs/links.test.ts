@@ -2,12 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { deadLinks } from './deadLinks.js';
 import { PAGES, root } from './snippets.js';
-
-interface Script {
-  readonly deadLinks: (folder: string, pages?: readonly string[]) => string[];
-}
-const { deadLinks } = (await import(new URL('../../../scripts/dead-links.mjs', import.meta.url).href)) as Script;
 
 describe('links', () => {
   it.each(PAGES)('of %s lead somewhere', (page) => {
@@ -38,11 +34,16 @@ describe('links', () => {
     }
   });
 
+  const pages = PAGES.filter((page) => page.startsWith('docs/') && page !== 'docs/README.md');
+
   it('docs/README.md names every page of the folder', () => {
     const index = readFileSync(join(root, 'docs/README.md'), 'utf8');
-    const missing = PAGES.filter((page) => page.startsWith('docs/') && page !== 'docs/README.md').filter(
-      (page) => !index.includes(`](${page.slice('docs/'.length)})`),
-    );
-    expect(missing).toStrictEqual([]);
+    expect(pages.filter((page) => !index.includes(`](${page.slice('docs/'.length)})`))).toStrictEqual([]);
+  });
+
+  it('llms.txt names every page of docs/, and its links lead somewhere', () => {
+    const index = readFileSync(join(root, 'llms.txt'), 'utf8');
+    expect(pages.filter((page) => !index.includes(`](${page})`))).toStrictEqual([]);
+    expect(deadLinks(root, ['llms.txt', 'AGENTS.md'])).toStrictEqual([]);
   });
 });

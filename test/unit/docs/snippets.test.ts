@@ -60,7 +60,7 @@ describe('snippets', () => {
   const snippets = PAGES.flatMap((page) => snippetsOf(page));
   beforeAll(() => {
     found = mistakes([...snippets, pythonTable(), ...snippetsOf('wrong.md', WRONG)]);
-  }, 120_000);
+  });
 
   it('of every page compile', () => {
     expect(snippets.length).toBeGreaterThan(20);

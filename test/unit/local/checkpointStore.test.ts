@@ -22,7 +22,7 @@ const checkpoint = (name: string, text: string): NewCheckpoint => ({
 });
 const files = async () => (await readdir(folder, { recursive: true })).filter((name) => name.includes('state'));
 
-it('checkpoints that had expired stayed on disk, and in memory, until somebody asked for a list', async () => {
+it('an expired checkpoint leaves the disk with the next save', async () => {
   for (const name of ['a', 'b', 'c']) await store.save(checkpoint(name, name));
   expect(await files()).toHaveLength(3);
   nowMs += HOUR_S * 1000 + 1000;
@@ -31,7 +31,7 @@ it('checkpoints that had expired stayed on disk, and in memory, until somebody a
   expect(await files()).toHaveLength(1);
 });
 
-it('a checkpoint was deleted because the one of the same name before it had expired while it was being saved', async () => {
+it('a checkpoint stays when an older one of its name expires while it is saved', async () => {
   await store.save(checkpoint('a', 'old'));
   nowMs += HOUR_S * 1000 + 1000;
   const saving = store.save(checkpoint('a', 'new'));

@@ -77,22 +77,16 @@ describe('Engine', () => {
     expect(live).not.toStrictEqual(base);
   });
 
-  it('answers others within 50 ms while it trains', async () => {
+  it('leaves the event loop free while it trains', async () => {
     const engine = await startWithModel();
     const long = Array.from({ length: 40 }, (_, index) => textDatum(encodeText(`${index} `.repeat(100))));
     let training = true;
     const done = engine.forwardBackward('m', long, 'cross_entropy').finally(() => (training = false));
-    const delays: number[] = [];
-    while (training) {
-      const asked = performance.now();
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      delays.push(performance.now() - asked - 5);
-    }
+    // Had the engine's work run here, there would be about one turn for each of the 40 datums.
+    let turns = 0;
+    for (; training; turns++) await new Promise((resolve) => setImmediate(resolve));
     await done;
-    expect(delays.length).toBeGreaterThan(10);
-    // Other processes may hold a core for a moment; the engine's own work, had it run here, would show in most delays.
-    const slowest = delays.sort((a, b) => a - b)[Math.floor(0.95 * delays.length)]!;
-    expect(slowest).toBeLessThan(50);
+    expect(turns).toBeGreaterThan(200);
   });
 
   it('cancels a sample by its signal, before, while it waits, and while it runs', async () => {

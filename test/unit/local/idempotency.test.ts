@@ -5,7 +5,7 @@ import { Idempotency } from '../../../src/local/service/idempotency.js';
 
 const contextOf = (key: string) => ({ endpoint: 'create_session', header: () => key }) as unknown as RequestContext;
 
-it('remembered answers of some bytes each kept 8 kB of the pool they were cut from', async () => {
+it('a remembered answer keeps only its own bytes in memory', async () => {
   const idempotency = new Idempotency();
   const kept = new Set<ArrayBufferLike>();
   for (let index = 0; index < 200; index++) {

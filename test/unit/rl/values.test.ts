@@ -158,7 +158,7 @@ describe('metrics', () => {
     });
     expect(offPolicyMetrics(data, [])).toStrictEqual({});
   });
-  it('of trajectories called as something that every object has were no numbers', () => {
+  it('of trajectories may be named like a property that every object has', () => {
     const group = groupOf(0, [1, 0]);
     const metrics = JSON.parse('{"constructor":2,"__proto__":4}') as Record<string, number>;
     const trajectories = group.trajectories.map((each) => ({ ...each, metrics }));

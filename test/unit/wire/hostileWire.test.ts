@@ -22,7 +22,7 @@ const pass = (data: unknown, dtype = 'float32') => ({ loss_fn_outputs: [{ logpro
 const sequence = (fields: object) => ({ sequences: [{ stop_reason: 'stop', tokens: [1], ...fields }] });
 
 describe('a tensor in a JSON result', () => {
-  it('of 200,000 nulls was a RangeError: the stack is not that deep', () => {
+  it('of 200,000 nulls is read without overflowing the stack', () => {
     const nulls = new Array(200_000).fill(null);
     const decoded = ForwardBackwardOutputJson.decode(pass(nulls));
     expect(decoded).toMatchObject({ _tag: 'Right' });
@@ -177,12 +177,12 @@ describe('names that every object has', () => {
     expect(Object.entries(decodeForwardBackwardOutput(writer.finish()).metrics)).toEqual(Object.entries(metrics));
   });
 
-  it('are no reductions: a metric called so became a list', () => {
+  it('are no reductions: metrics with these names are added up', () => {
     const output = { lossFnOutputType: '', lossFnOutputs: [{}], metrics };
     expect(Object.entries(combineOutputs([output, output]).metrics)).toEqual([['toString:sum', 6]]);
   });
 
-  it('had no type of their own: fractions in such a tensor were refused', () => {
+  it('are float32 tensors when they hold fractions', () => {
     const lossFnInputs = { constructor: [0.5], target_tokens: [7] } as unknown as Record<string, number[]>;
     const datum = prepareDatum({ modelInput: ModelInput.fromInts([1]), lossFnInputs }, 0);
     expect(datum.lossFnInputs['constructor']).toMatchObject({ dtype: 'float32', shape: [1] });
@@ -214,7 +214,7 @@ it('a key of an answer brings no terminal escape into an error', () => {
   expectRefused(OptimStepResponse, { metrics: { '\u001b[31mred\n': 'x' } }, 'metrics. [31mred: expected number');
 });
 
-it('a datum with a misspelt key was sent without it', () => {
+it('a datum with a misspelt key is refused', () => {
   const datum = { modelInput: ModelInput.fromInts([1]), lossFnInputs: {}, lossFnInput: {} };
   expect(() => prepareDatum(datum as never, 3)).toThrow(
     'data[3]: unknown key lossFnInput; expected modelInput, lossFnInputs, modelInputSpans, lossFnInputSpans',

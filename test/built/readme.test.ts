@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { root } from '../unit/docs/snippets.js';
-import { patternOf, shapeOf } from './support/runSnippet.js';
+import { patternOf, shapeOf } from './runSnippet.js';
 
 beforeAll(() => {
   if (!existsSync(`${root}dist/index.js`))
@@ -24,7 +24,7 @@ it('a program on the command line can start threads too: the embedded service, a
     await local.close();`;
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], { cwd: root });
   expect(stdout).toBe('tinker-rx/tiny,tinker-rx/small 97\n');
-}, 60_000);
+});
 
 describe('the shape of an output', () => {
   it('leaves out numbers, ids and tokens', () => {

@@ -1,13 +1,17 @@
-/** A registry on this machine that has one packed package, and sends npm to the usual registry for all others. */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { execute } from './steps.mjs';
+import type { AddressInfo } from 'node:net';
+import { execute } from './execute.js';
 
 /**
- * Serves a tarball as the only version of its package, until the process ends. Gives the environment in which npm installs from
- * here. Users install from a registry too, and it takes npm half the time: of a file it unpacks all to read its manifest, twice.
+ * Serves a tarball as the only version of its package until the process ends, and sends npm to the usual registry for all other packages.
+ * Gives the environment in which npm installs from here, as users do.
  */
-export async function serveTarball(tarball, manifest, integrity) {
+export async function serveTarball(
+  tarball: string,
+  manifest: { readonly name: string; readonly version: string },
+  integrity: string,
+): Promise<Record<string, string>> {
   const { name, version } = manifest;
   const usual = (await execute('npm', ['config', 'get', 'registry'])).trim().replace(/\/$/, '');
   const server = createServer(({ url, headers }, response) => {
@@ -19,11 +23,13 @@ export async function serveTarball(tarball, manifest, integrity) {
     else if (url === `/${name}.tgz`) response.end(readFileSync(tarball));
     else response.writeHead(302, { location: `${usual}${url}` }).end();
   });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   server.unref();
   return {
-    npm_config_registry: `http://127.0.0.1:${server.address().port}/`,
-    npm_config_noproxy: [process.env.NO_PROXY ?? process.env.no_proxy ?? '', '127.0.0.1'].filter(Boolean).join(','),
+    npm_config_registry: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    npm_config_noproxy: [process.env['NO_PROXY'] ?? process.env['no_proxy'] ?? '', '127.0.0.1']
+      .filter(Boolean)
+      .join(','),
     npm_config_prefer_offline: 'true',
     npm_config_audit: 'false',
     npm_config_fund: 'false',

@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ClientConfig, DynamicConfig } from '../../src/wire/session.js';
-import { readFixture, scenarios } from './support/fixture.js';
-import { PublicApi } from './support/publicApi.js';
-import { readRows, words, type Row } from './support/parityTable.js';
+import { readFixture, scenarios } from '../parity/support/fixture.js';
+import { PublicApi } from '../parity/support/publicApi.js';
+import { readRows, words, type Row } from '../parity/support/parityTable.js';
 
 interface Entry {
   readonly section: string;
@@ -20,7 +20,7 @@ interface Listing {
 
 /** Installing the SDK into a fresh checkout takes minutes. */
 const INSTALL_TIMEOUT_MS = 600_000;
-const SCRIPT = fileURLToPath(new URL('./list_sdk.py', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('../parity/list_sdk.py', import.meta.url));
 
 /** Names of releases that cannot be installed yet. */
 const AFTER = 'After 0.36, from the reference, not run';

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { serveSampler } from '../../src/serve/index.js';
 import { call, scripted } from '../loopback/support/scriptedSampler.js';
 
-const SCRIPT = fileURLToPath(new URL('openai_client.py', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('../parity/openai_client.py', import.meta.url));
 
 it('Python’s own openai package reads what the gateway writes', { timeout: 300_000 }, async () => {
   const { sampler } = scripted(['Hello.', 'Streamed.', call('add', { a: 1 }), 'Answered.']);

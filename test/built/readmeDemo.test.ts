@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
 import { root } from '../unit/docs/snippets.js';
-import { patternOf, shapeOf } from './support/runSnippet.js';
+import { patternOf, shapeOf } from './runSnippet.js';
 
 beforeAll(() => {
-  if (!existsSync(`${root}dist/node/cli.js`)) throw new Error('the demo runs as it was built: `npm run build` first');
+  if (!existsSync(`${root}dist/cli/main.js`)) throw new Error('the demo runs as it was built: `npm run build` first');
 });
 
 it('the demo prints what the README shows', async () => {
@@ -17,7 +17,7 @@ it('the demo prints what the README shows', async () => {
   const curve = /[▁-█]+/g;
   const log = mkdtempSync(join(tmpdir(), 'demo-'));
   try {
-    const demo = [`${root}dist/node/cli.js`, 'demo', '--log', log];
+    const demo = [`${root}dist/cli/main.js`, 'demo', '--log', log];
     // As `npx tinker-rx demo` and `npm run demo` start it, however this test was started: it names itself as it was called.
     const own = Object.entries(process.env).filter(([name]) => !name.startsWith('npm_'));
     const env = { ...Object.fromEntries(own), npm_command: 'exec' };
@@ -26,4 +26,4 @@ it('the demo prints what the README shows', async () => {
   } finally {
     rmSync(log, { recursive: true });
   }
-}, 120_000);
+});

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import ts from 'typescript';
-import { root } from '../../unit/docs/snippets.js';
+import { root } from '../unit/docs/snippets.js';
 
 /** Inside the package, so that it can be imported by its name, and in no one's way. */
 const FOLDER = `${root}artifacts`;

@@ -4,7 +4,7 @@ import * as zlib from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { LocalTinker, type LocalTinkerOptions } from '../../src/local/index.js';
 
-const SCRIPT = fileURLToPath(new URL('local_sdk.py', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('../parity/local_sdk.py', import.meta.url));
 
 /** Runs the script against a service; the promise gives its output and exit code. */
 function runSdk(local: LocalTinker, poller: 'on' | 'off'): Promise<{ code: number | null; output: string }> {

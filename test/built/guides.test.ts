@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { PAGES, root, snippetsOf } from '../unit/docs/snippets.js';
-import { patternOf, runSnippet, shapeOf } from './support/runSnippet.js';
+import { patternOf, runSnippet, shapeOf } from './runSnippet.js';
 
 beforeAll(() => {
   if (!existsSync(`${root}dist/index.js`)) throw new Error('snippets run on the built package: `npm run build` first');
@@ -9,9 +9,10 @@ beforeAll(() => {
 
 const [first] = snippetsOf('README.md');
 const [grpo] = snippetsOf('docs/rl.md');
+const counted = snippetsOf('docs/training-order.md').find(({ runs }) => runs);
+const alone = [first!, grpo!, counted!];
 const others = PAGES.flatMap((page) => snippetsOf(page)).filter(
-  (snippet) =>
-    snippet.runs && ![first!, grpo!].some(({ file, line }) => file === snippet.file && line === snippet.line),
+  (snippet) => snippet.runs && !alone.some(({ file, line }) => file === snippet.file && line === snippet.line),
 );
 
 it('the first program of the README trains: its loss falls under 0.1 nats per token', async () => {
@@ -20,7 +21,7 @@ it('the first program of the README trains: its loss falls under 0.1 nats per to
   const losses = [...printed.matchAll(/^step \d+: ([\d.]+)/gm)].map(([, loss]) => Number(loss));
   expect(losses).toHaveLength(40);
   expect(losses.at(-1)).toBeLessThan(0.1);
-}, 120_000);
+});
 
 it('the first program of the page on reinforcement learning raises its reward', async () => {
   const printed = await runSnippet(grpo!.source);
@@ -28,7 +29,11 @@ it('the first program of the page on reinforcement learning raises its reward', 
   const rewards = [...printed.matchAll(/reward ([\d.]+)$/gm)].map(([, reward]) => Number(reward));
   expect(rewards[0]).toBeLessThan(0.3);
   expect(rewards.at(-1)).toBeGreaterThan(0.8);
-}, 120_000);
+});
+
+it('the program of the page on training order counts exactly the cycles that it shows', async () => {
+  expect((await runSnippet(counted!.source)).trimEnd()).toBe(counted!.output);
+});
 
 describe('programs in the guides run and print what is shown', () => {
   it.each(others.map((snippet) => [`${snippet.file}:${snippet.line}`, snippet] as const))(
@@ -37,6 +42,5 @@ describe('programs in the guides run and print what is shown', () => {
       const printed = await runSnippet(source);
       if (output !== undefined) expect(shapeOf(printed)).toMatch(patternOf(output));
     },
-    120_000,
   );
 });

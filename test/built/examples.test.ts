@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { patternOf, shapeOf } from './support/runSnippet.js';
+import { patternOf, shapeOf } from './runSnippet.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
@@ -69,7 +69,7 @@ describe('examples', () => {
     expect(losses.at(-1)).toBeLessThan(0.1);
     expect(text).toMatch(/after: .*"Paris"/);
     expect(text.match(/^saved tinker:\/\//gm)).toHaveLength(2);
-  }, 60_000);
+  });
 
   it('evaluate: the second evaluation is found to be better', async () => {
     const text = await output('evaluate');
@@ -77,21 +77,21 @@ describe('examples', () => {
     expect(before).toBeLessThan(0.4);
     expect(after).toBeGreaterThan(0.8);
     expect(text).toMatch(/^\d+ improved, 0 regressed, \d+ the same: better$/m);
-  }, 60_000);
+  });
 
   it('rl: the mean reward goes from under 0.2 to over 0.8', async () => {
     const rewards = [...(await output('rl')).matchAll(/mean reward ([\d.]+)/g)].map(([, reward]) => Number(reward));
     expect(rewards[0]).toBeLessThan(0.2);
     expect(rewards.at(-1)).toBeGreaterThan(0.8);
-  }, 120_000);
+  });
 
   it('rlAsync: the mean reward rises over 0.6, and no answer is older than asked', async () => {
     const text = await output('rlAsync');
     const rewards = numbers(text, /mean reward ([\d.]+)/g);
     expect(rewards[0]).toBeLessThan(0.2);
     expect(Math.max(...rewards)).toBeGreaterThan(0.6);
-    expect(Math.max(...numbers(text, /weights (\d+) steps old/g))).toBe(2);
-  }, 120_000);
+    expect(Math.max(...numbers(text, /weights (\d+) steps old/g))).toBeLessThanOrEqual(2);
+  });
 
   it('rlTools: the tool is called, and the reward rises with it', async () => {
     const text = await output('rlTools');
@@ -99,19 +99,19 @@ describe('examples', () => {
     const calls = numbers(text, /, ([\d.]+) calls/g);
     expect(Math.max(...rewards)).toBeGreaterThan(rewards[0]! + 0.3);
     expect(Math.max(...calls)).toBeGreaterThan(calls[0]! + 0.3);
-  }, 120_000);
+  });
 
   it('rlJudge: the judge makes answers kinder', async () => {
     const kind = numbers(await output('rlJudge'), /: (\d+) % are kind/g);
     expect(kind[0]).toBeLessThanOrEqual(70);
     expect(kind.at(-1)).toBeGreaterThanOrEqual(85);
-  }, 120_000);
+  });
 
   it('rlProcesses: two processes try tasks, and the mean reward rises over 0.8', async () => {
     const rewards = numbers(await output('rlProcesses'), /mean reward ([\d.]+)/g);
     expect(rewards[0]).toBeLessThan(0.3);
     expect(Math.max(...rewards)).toBeGreaterThan(0.8);
-  }, 120_000);
+  });
 
   it('dpo: the loss falls from log 2, and every chosen answer is ahead', async () => {
     const text = await output('dpo');
@@ -119,7 +119,7 @@ describe('examples', () => {
     expect(losses[0]).toBeCloseTo(Math.LN2, 2);
     expect(losses.at(-1)).toBeLessThan(0.1);
     expect(numbers(text, /accuracy ([\d.]+)/g).at(-1)).toBe(1);
-  }, 120_000);
+  });
 
   it('distill: the student comes nearer to its teacher', async () => {
     const apart = numbers(await output('distill'), /: (-?[\d.]+) nats/g);
@@ -129,14 +129,14 @@ describe('examples', () => {
   it('softTargets: the student learns what its teacher finds likely', async () => {
     const apart = numbers(await output('softTargets'), /: ([\d.]+) nats/g);
     expect(apart.at(-1)).toBeLessThan(apart[0]! / 2);
-  }, 120_000);
+  });
 
   it('customLoss: the loss agrees with itself, and falls', async () => {
     const text = await output('customLoss');
     expect(text).toContain('agree: true');
     const losses = numbers(text, /loss ([\d.]+)/g);
     expect(losses.at(-1)).toBeLessThan(losses[0]! / 100);
-  }, 120_000);
+  });
 
   it('sweep: three models are trained at once, and one is best', async () => {
     const text = await output('sweep');
@@ -144,11 +144,11 @@ describe('examples', () => {
     expect(ends).toHaveLength(3);
     expect(Math.min(...ends)).toBeLessThan(0.1);
     expect(text).toContain('best: 0.01');
-  }, 120_000);
+  });
 
   it('processes: three processes sample through a handle', async () => {
     expect((await output('processes')).match(/^What color is .*\? It is .*$/gm)).toHaveLength(3);
-  }, 120_000);
+  });
 
   it('rl takes at most 15 lines of code', () => expect(codeLines('rl')).toBeLessThanOrEqual(15));
 

@@ -7,7 +7,7 @@ import {
   type Tokenizer,
   type TokenizerConfigJson,
 } from '../../src/chat/tokenizer/index.js';
-import { REAL_FAMILIES, REAL_VERSION, realTokenizerFolder } from './realTokenizers.js';
+import { REAL_FAMILIES, REAL_VERSION, realTokenizerFolder } from '../parity/realTokenizers.js';
 
 /** Recorded by tokenizer_golden.py; what the fields are is said there. */
 interface Case {
@@ -20,7 +20,7 @@ interface Case {
 }
 
 const recorded = <A>(name: string): A =>
-  JSON.parse(readFileSync(new URL(`recorded/tokenizers/${name}.json`, import.meta.url), 'utf8')) as A;
+  JSON.parse(readFileSync(new URL(`../parity/recorded/tokenizers/${name}.json`, import.meta.url), 'utf8')) as A;
 
 /** Holds results against each other all at once: thousands of single assertions take longer than the encoding. */
 function expectAll<A>(cases: readonly A[], actual: (of: A) => unknown, expected: (of: A) => unknown): void {

@@ -12,7 +12,7 @@ import { expect, it } from 'vitest';
 import type { Step } from '../../src/operators/index.js';
 import { tensorBoardLog, wandbLog } from '../../src/sinks/index.js';
 
-const SCRIPT = fileURLToPath(new URL('open_logs.py', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('../parity/open_logs.py', import.meta.url));
 
 /** Answers as much of wandb's API as an upload asks for. Hand-written after what `wandb sync` sends. */
 async function startWandb() {
