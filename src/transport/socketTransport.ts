@@ -1,4 +1,4 @@
-import { concatMap, defer, map, of, tap, type Observable } from 'rxjs';
+import { concatMap, defer, map, of, share, tap, type Observable } from 'rxjs';
 import { EnvHttpProxyAgent, Pool, type Dispatcher } from 'undici';
 import type { TLSSocket } from 'node:tls';
 import { ValidationError } from '../wire/tinkerError.js';
@@ -7,7 +7,6 @@ import { Http1Lane } from './http1.js';
 import { CONNECT_TIMEOUT_MS, connectTls, Http2Lane, type TlsOptions } from './http2.js';
 import type { LanePool } from './LanePool.js';
 import { proxiesOf } from './proxies.js';
-import { once } from './once.js';
 import { TransportFailure, type Lane, type Transport } from './Transport.js';
 
 export interface SocketTransportOptions {
@@ -88,14 +87,14 @@ export function socketTransport(options: SocketTransportOptions): SocketTranspor
       void pool.close().finally(() => retired.delete(pool));
     }
   };
-  const protocolKnown = once(
-    connectTls(baseUrl, tls).pipe(
-      map((socket) => {
-        isHttp2 = socket.alpnProtocol === 'h2';
-        if (isHttp2) firstSocket = socket.unref();
-        else socket.destroy();
-      }),
-    ),
+  const protocolKnown = connectTls(baseUrl, tls).pipe(
+    map((socket) => {
+      isHttp2 = socket.alpnProtocol === 'h2';
+      if (isHttp2) firstSocket = socket.unref();
+      else socket.destroy();
+    }),
+    // Not kept: a server that has changed is asked again.
+    share(),
   );
   const http2Socket: Observable<TLSSocket> = defer(() => {
     const socket = firstSocket;
