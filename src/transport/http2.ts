@@ -266,8 +266,9 @@ export class Http2Lane implements LanePool {
     });
     stream.on('data', (chunk: Buffer) => answer.data(chunk));
     stream.on('end', () => {
-      // A stream that was reset has no whole answer, even if the server calls that no error.
-      const isWhole = stream.rstCode === constants.NGHTTP2_NO_ERROR && !stream.aborted && answer.isWhole !== false;
+      // A stream that was reset has no whole answer, even if the server calls that no error: the reset closes it before its end.
+      const isEnded = stream.rstCode === constants.NGHTTP2_NO_ERROR && !stream.aborted;
+      const isWhole = isEnded && (answer.isWhole ?? !stream.closed);
       if (isWhole && answer.hasBegun) answer.end();
       if (!stream.writableFinished) stream.close(constants.NGHTTP2_NO_ERROR);
     });
