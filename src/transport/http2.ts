@@ -251,8 +251,10 @@ export class Http2Lane implements LanePool {
     try {
       stream = session.request(headers, { endStream: request.body === undefined });
     } catch (error) {
-      if (session.closed) this.#retire(connection);
-      return subscriber.error(failureOf(error));
+      if (!session.closed && !session.destroyed) return subscriber.error(failureOf(error));
+      // It ended a moment ago, and its event is yet to come. Nothing was sent: another connection carries the request.
+      this.#retire(connection);
+      return void this.#waiting.unshift(exchange);
     }
     if (connection.streams++ === 0) session.ref();
     this.#inFlight++;

@@ -1,9 +1,10 @@
 /** What servers of HTTP/2 do to a client: they give up in the middle, stop, change and close. Each of these once broke a client. */
+import { constants, type ServerHttp2Session } from 'node:http2';
 import { firstValueFrom } from 'rxjs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ServiceClient, type TinkerEvent } from 'tinker-rx';
 import { resolveBaseUrl } from '../../src/transport/baseUrl.js';
-import type { TransportFailure, TransportRequest, TransportResponse } from '../../src/transport/Transport.js';
+import type { Lane, TransportFailure, TransportRequest, TransportResponse } from '../../src/transport/Transport.js';
 import { socketTransport, type SocketTransport } from '../../src/transport/socketTransport.js';
 import { certificate, FakeService, inTurn, reply, type Answer } from './support/fakeService.js';
 import { hurry } from './support/hurry.js';
@@ -20,8 +21,9 @@ const closing = <A extends { close(): unknown }>(one: A): A => {
 };
 
 let sockets: SocketTransport;
-function connect(url: string): void {
+function connect(url: string, connections: Partial<Record<Lane, number>> = {}): void {
   sockets = socketTransport({
+    connections,
     baseUrl: resolveBaseUrl(url, undefined),
     environment: {},
     tls: { ca: certificate() },
@@ -230,5 +232,42 @@ describe('a connection that has answered, and is closed before any byte of the n
     for (const letGo of held.slice(50)) letGo();
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(new Array(50).fill(200));
     expect(fake.opened).toBe(2);
+  });
+});
+
+describe('requests that wait for room on a connection', () => {
+  const each =
+    (end: (session: ServerHttp2Session) => void) =>
+    ({ sessions }: FakeService): void =>
+      sessions.forEach(end);
+  const ends: readonly (readonly [string, (fake: FakeService) => void])[] = [
+    ['is closed', each((session) => session.destroy())],
+    ['ends with an error', each((session) => session.goaway(constants.NGHTTP2_INTERNAL_ERROR))],
+    ['has no more use', each((session) => session.goaway(constants.NGHTTP2_NO_ERROR))],
+    ['is cut', ({ sockets: cut }) => cut.forEach((socket) => socket.destroy())],
+  ];
+  it.each(ends)('go to another when it %s', async (_, end) => {
+    const held: (() => void)[] = [];
+    let isHolding = true;
+    const answer: Answer = (...seen) => {
+      if (isHolding) held.push(() => reply({})(...seen));
+      else reply({})(...seen);
+    };
+    const fake = closing(await FakeService.startHttp2({ x: answer }, { maxConcurrentStreams: 2 }));
+    connect(fake.url, { training: 1 });
+    const outcomes = Array.from({ length: 12 }, () =>
+      ask().then(
+        () => 'answered',
+        ({ kind }: TransportFailure) => kind,
+      ),
+    );
+    await until(() => held.length === 2);
+    isHolding = false;
+    end(fake);
+    for (const letGo of held) letGo();
+    const ended = await Promise.all(outcomes);
+    // Two were on it, and two more may have been sent on it in its last moment.
+    expect(ended.filter((outcome) => outcome === 'answered').length).toBeGreaterThanOrEqual(8);
+    for (const outcome of ended) expect(['answered', 'connection', 'reset']).toContain(outcome);
   });
 });
