@@ -59,6 +59,12 @@ export function connectTls({ origin }: BaseUrl, options: TlsOptions): Observable
   });
 }
 
+/** Closes a connection. A session that closes by itself waits for the server to close its side, for ever if it has stopped. */
+function end({ session, socket }: Http2Connection): void {
+  session.destroy();
+  socket.destroy();
+}
+
 /** A request that waits for a connection, or is on one. */
 interface Exchange {
   readonly request: TransportRequest;
@@ -69,6 +75,7 @@ interface Exchange {
 /** One connection: many requests at a time, as many as the server allows. */
 interface Http2Connection {
   readonly session: ClientHttp2Session;
+  readonly socket: TLSSocket;
   streams: number;
   /** 0 until the server has said how many streams it takes, and while it is checked; −1 once the connection takes no more. */
   limit: number;
@@ -85,7 +92,7 @@ export class Http2Lane implements LanePool {
   /** Connections that take new requests. */
   readonly #connections = new Set<Http2Connection>();
   /** All that are not closed yet. */
-  readonly #sessions = new Set<ClientHttp2Session>();
+  readonly #open = new Set<Http2Connection>();
   #waiting: Exchange[] = [];
   #inFlight = 0;
   #opening = 0;
@@ -123,7 +130,7 @@ export class Http2Lane implements LanePool {
   async destroy(): Promise<void> {
     this.#isDestroyed = true;
     this.#failWaiting(new TransportFailure('connection', 'the client is destroyed'));
-    for (const session of this.#sessions) session.destroy();
+    for (const connection of this.#open) end(connection);
     this.#onIdle?.();
   }
 
@@ -174,9 +181,9 @@ export class Http2Lane implements LanePool {
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
       maxSessionMemory: SESSION_MEMORY_MB,
     });
-    const connection: Http2Connection = { session, streams: 0, limit: 0, hasAnswered: false };
+    const connection: Http2Connection = { session, socket, streams: 0, limit: 0, hasAnswered: false };
     this.#connections.add(connection);
-    this.#sessions.add(session);
+    this.#open.add(connection);
     let hasSettings = false;
     let failure: unknown = new TransportFailure('connection', 'the server closed the connection at once');
     // Without this, a server that never answers would be waited for forever.
@@ -201,14 +208,14 @@ export class Http2Lane implements LanePool {
     });
     session.once('close', () => {
       clearTimeout(silence);
-      this.#sessions.delete(session);
+      this.#open.delete(connection);
       this.#retire(connection);
       // Otherwise a server that always hangs up at once would be asked forever.
       if (!hasSettings) this.#failWaiting(failure);
       this.#serve();
     });
     session.setTimeout(IDLE_MS, () => {
-      if (connection.streams === 0) session.close();
+      if (connection.streams === 0) this.#retire(connection);
     });
   }
 
@@ -237,7 +244,7 @@ export class Http2Lane implements LanePool {
   #retire(connection: Http2Connection): void {
     this.#connections.delete(connection);
     connection.limit = -1;
-    if (!connection.session.closed) connection.session.close();
+    if (connection.streams === 0) end(connection);
   }
 
   #carry(connection: Http2Connection, exchange: Exchange): void {
@@ -277,12 +284,15 @@ export class Http2Lane implements LanePool {
     stream.on('error', (error: Error) => (failure = error));
     stream.once('close', () => {
       this.#inFlight--;
-      if (--connection.streams === 0 && !session.destroyed) session.unref();
+      if (--connection.streams === 0) {
+        if (connection.limit < 0) end(connection);
+        else if (!session.destroyed) session.unref();
+      }
       const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && !answer.hasBegun;
       if (isRefused && !subscriber.closed && exchange.refusals++ < MOST_REFUSALS) this.#waiting.unshift(exchange);
       else {
         // Only a connection that has answered before can be one that the server was about to close.
-        const kind = wasAnswered && !answer.hasBegun ? 'reset' : 'connection';
+        const kind = wasAnswered && !answer.hasBegun && !this.#isDestroyed ? 'reset' : 'connection';
         const message = failure?.message ?? 'the connection was closed before the answer was complete';
         subscriber.error(new TransportFailure(kind, message, failure));
       }

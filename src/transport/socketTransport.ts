@@ -1,4 +1,4 @@
-import { concatMap, defer, map, of, share, tap, type Observable } from 'rxjs';
+import { concatMap, defer, map, merge, of, share, Subject, take, tap, type Observable } from 'rxjs';
 import { EnvHttpProxyAgent, Pool, type Dispatcher } from 'undici';
 import type { TLSSocket } from 'node:tls';
 import { ValidationError } from '../wire/tinkerError.js';
@@ -87,7 +87,10 @@ export function socketTransport(options: SocketTransportOptions): SocketTranspor
       void pool.close().finally(() => retired.delete(pool));
     }
   };
-  const protocolKnown = connectTls(baseUrl, tls).pipe(
+  /** Errors when the transport is destroyed, and with it whoever waits for a connection. */
+  const destroyed = new Subject<TLSSocket>();
+  const newSocket = merge(destroyed, connectTls(baseUrl, tls)).pipe(take(1));
+  const protocolKnown = newSocket.pipe(
     map((socket) => {
       isHttp2 = socket.alpnProtocol === 'h2';
       if (isHttp2) firstSocket = socket.unref();
@@ -99,7 +102,7 @@ export function socketTransport(options: SocketTransportOptions): SocketTranspor
   const http2Socket: Observable<TLSSocket> = defer(() => {
     const socket = firstSocket;
     firstSocket = undefined;
-    return socket === undefined || socket.destroyed ? connectTls(baseUrl, tls) : of(socket.ref());
+    return socket === undefined || socket.destroyed ? newSocket : of(socket.ref());
   }).pipe(
     tap((socket) => {
       if (socket.alpnProtocol === 'h2') return;
@@ -129,6 +132,7 @@ export function socketTransport(options: SocketTransportOptions): SocketTranspor
     );
 
   const destroy = async (): Promise<void> => {
+    destroyed.error(new TransportFailure('connection', 'the client is destroyed'));
     firstSocket?.destroy();
     const all = [...pools.values(), ...retired];
     pools.clear();

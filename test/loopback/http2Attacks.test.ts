@@ -28,7 +28,7 @@ function connect(url: string, connections: Partial<Record<Lane, number>> = {}): 
     environment: {},
     tls: { ca: certificate() },
   });
-  open.push(sockets.destroy);
+  open.push(() => sockets.destroy());
 }
 const request: TransportRequest = {
   method: 'POST',
