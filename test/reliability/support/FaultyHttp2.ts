@@ -140,8 +140,8 @@ async function reply(stream: ServerHttp2Stream, answer: Answer, wound: Http2Woun
   stream.end();
 }
 
-/** Node would end the stream first: then the length that is not reached, and not the reset, is what fails. */
-function resetWithoutError(stream: ServerHttp2Stream): void {
+/** Sends RST_STREAM(NO_ERROR). Node would end the stream first: then the length that is not reached, and not the reset, is what fails. */
+export function resetWithoutError(stream: ServerHttp2Stream): void {
   stream._final = (done) => done();
   stream.close(constants.NGHTTP2_NO_ERROR);
 }
