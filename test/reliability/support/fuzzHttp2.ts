@@ -39,21 +39,21 @@ const WAYS: Readonly<Record<string, (stream: ServerHttp2Stream, name: string) =>
     stream.end(name)
   ),
   cancelled: (stream) => stream.close(constants.NGHTTP2_CANCEL),
-  'cut by a reset': (stream, name) => (
-    stream.respond(plain(`${name}!`)),
-    stream.write(name, () => stream.close(constants.NGHTTP2_INTERNAL_ERROR))
+  'cut by a reset': (stream) => (
+    stream.respond(plain('bad!')),
+    stream.write('bad', () => stream.close(constants.NGHTTP2_INTERNAL_ERROR))
   ),
-  'cut without an error': (stream, name) => (
-    stream.respond(plain(`${name}!`)),
-    stream.write(name, () => resetWithoutError(stream))
+  'cut without an error': (stream) => (
+    stream.respond(plain('bad!')),
+    stream.write('bad', () => resetWithoutError(stream))
   ),
   'of unknown length, cut without an error': (stream) => (
     stream.respond(OK),
     stream.write('bad', () => resetWithoutError(stream))
   ),
-  'cut by the end of the connection': (stream, name) => (
+  'cut by the end of the connection': (stream) => (
     stream.respond(OK),
-    stream.write(name, () => stream.session?.destroy())
+    stream.write('bad', () => stream.session?.destroy())
   ),
   'an end of the connection': (stream) => stream.session!.destroy(),
   'an error of the connection': (stream) => endSession(stream, constants.NGHTTP2_INTERNAL_ERROR),
