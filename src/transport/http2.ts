@@ -29,7 +29,11 @@ const MOST_REFUSALS = 3;
 const SESSION_MEMORY_MB = 1024;
 
 /** Opens a TLS connection that offers HTTP/2 and HTTP/1.1; its `alpnProtocol` says what the server has chosen. */
-export function connectTls({ origin }: BaseUrl, options: TlsOptions): Observable<TLSSocket> {
+export function connectTls(
+  { origin }: BaseUrl,
+  options: TlsOptions,
+  timeoutMs = CONNECT_TIMEOUT_MS,
+): Observable<TLSSocket> {
   return new Observable((subscriber) => {
     const { hostname, port } = new URL(origin);
     const host = hostname.replace(/^\[|\]$/g, '');
@@ -44,8 +48,8 @@ export function connectTls({ origin }: BaseUrl, options: TlsOptions): Observable
     socket.setKeepAlive(true, 60_000);
     // Kept for the life of the socket: an error that nobody listens to ends the process.
     socket.on('error', (error) => subscriber.error(failureOf(error)));
-    const late = new TransportFailure('timeout', `no connection within ${CONNECT_TIMEOUT_MS / 1000} s`);
-    const timer = setTimeout(() => subscriber.error(late), CONNECT_TIMEOUT_MS);
+    const late = new TransportFailure('timeout', `no connection within ${timeoutMs / 1000} s`);
+    const timer = setTimeout(() => subscriber.error(late), timeoutMs);
     let isTaken = false;
     socket.once('secureConnect', () => {
       isTaken = true;
@@ -285,7 +289,8 @@ export class Http2Lane implements LanePool {
     stream.once('close', () => {
       this.#inFlight--;
       if (--connection.streams === 0) {
-        if (connection.limit < 0) end(connection);
+        // Later: Node may be reading from it.
+        if (connection.limit < 0) setImmediate(end, connection);
         else if (!session.destroyed) session.unref();
       }
       const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && !answer.hasBegun;

@@ -89,7 +89,7 @@ export function socketTransport(options: SocketTransportOptions): SocketTranspor
   };
   /** Errors when the transport is destroyed, and with it whoever waits for a connection. */
   const destroyed = new Subject<TLSSocket>();
-  const newSocket = merge(destroyed, connectTls(baseUrl, tls)).pipe(take(1));
+  const newSocket = merge(destroyed, connectTls(baseUrl, tls, options.connectTimeoutMs)).pipe(take(1));
   const protocolKnown = newSocket.pipe(
     map((socket) => {
       isHttp2 = socket.alpnProtocol === 'h2';

@@ -4,8 +4,12 @@ import { firstValueFrom } from 'rxjs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ServiceClient, type TinkerEvent } from 'tinker-rx';
 import { resolveBaseUrl } from '../../src/transport/baseUrl.js';
-import type { Lane, TransportFailure, TransportRequest, TransportResponse } from '../../src/transport/Transport.js';
-import { socketTransport, type SocketTransport } from '../../src/transport/socketTransport.js';
+import type { TransportFailure, TransportRequest, TransportResponse } from '../../src/transport/Transport.js';
+import {
+  socketTransport,
+  type SocketTransport,
+  type SocketTransportOptions,
+} from '../../src/transport/socketTransport.js';
 import { certificate, FakeService, inTurn, reply, type Answer } from './support/fakeService.js';
 import { hurry } from './support/hurry.js';
 import { DATA, END_STREAM, frame, ok, rawHttp2, RST_STREAM } from './support/rawHttp2.js';
@@ -21,12 +25,12 @@ const closing = <A extends { close(): unknown }>(one: A): A => {
 };
 
 let sockets: SocketTransport;
-function connect(url: string, connections: Partial<Record<Lane, number>> = {}): void {
+function connect(url: string, options: Partial<SocketTransportOptions> = {}): void {
   sockets = socketTransport({
-    connections,
     baseUrl: resolveBaseUrl(url, undefined),
     environment: {},
     tls: { ca: certificate() },
+    ...options,
   });
   open.push(() => sockets.destroy());
 }
@@ -82,6 +86,13 @@ describe('a TLS connection that is reset in its handshake, after everyone who wa
     await ask().catch(() => ask());
     expect(uncaught).toEqual([]);
   });
+});
+
+it('a handshake that nobody answers is late', async () => {
+  const tcp = closing(await TcpSwitch.start((socket) => void socket.resume()));
+  connect(tcp.url, { connectTimeoutMs: 100 });
+  expect(await failing()).toMatchObject({ kind: 'timeout', message: 'no connection within 0.1 s' });
+  await until(() => tcp.sockets.size === 0);
 });
 
 describe('a stream that ends with RST_STREAM(NO_ERROR)', () => {
@@ -254,7 +265,7 @@ describe('requests that wait for room on a connection', () => {
       else reply({})(...seen);
     };
     const fake = closing(await FakeService.startHttp2({ x: answer }, { maxConcurrentStreams: 2 }));
-    connect(fake.url, { training: 1 });
+    connect(fake.url, { connections: { training: 1 } });
     const outcomes = Array.from({ length: 12 }, () =>
       ask().then(
         () => 'answered',
