@@ -130,7 +130,7 @@ async function reply(stream: ServerHttp2Stream, answer: Answer, wound: Http2Woun
   if (wound === 'stall') return;
   stream.respond({ ...withoutOwn(headers), ':status': status, 'content-length': body.length });
   const half = body.subarray(0, body.length >> 1);
-  if (wound === 'half answer') return void stream.write(half, () => stream.session?.destroy());
+  if (wound === 'half answer') return void stream.write(half, () => setImmediate(() => stream.session?.destroy()));
   if (wound === 'cut answer') return void stream.write(half, () => resetWithoutError(stream));
   const size = Math.ceil(body.length / (wound === 'drip' ? DRIPS : 1));
   for (let start = 0; start < body.length && !stream.closed; start += size) {

@@ -20,6 +20,9 @@ function dribble(stream: ServerHttp2Stream, text: string): void {
  */
 const endSession = (stream: ServerHttp2Stream, code: number): void => stream.session!.goaway(code, 2 ** 31 - 1);
 
+/** Not while Node reads from the connection. */
+const destroySession = ({ session }: ServerHttp2Stream): void => void setImmediate(() => session?.destroy());
+
 /** What the server does with a request of this name once it has read all of it. */
 const WAYS: Readonly<Record<string, (stream: ServerHttp2Stream, name: string) => void>> = {
   whole: (stream, name) => (stream.respond(plain(name)), stream.end(name)),
@@ -53,9 +56,9 @@ const WAYS: Readonly<Record<string, (stream: ServerHttp2Stream, name: string) =>
   ),
   'cut by the end of the connection': (stream) => (
     stream.respond(OK),
-    stream.write('bad', () => stream.session?.destroy())
+    stream.write('bad', () => destroySession(stream))
   ),
-  'an end of the connection': (stream) => stream.session!.destroy(),
+  'an end of the connection': (stream) => destroySession(stream),
   'an error of the connection': (stream) => endSession(stream, constants.NGHTTP2_INTERNAL_ERROR),
   'too large': (stream) => (stream.respond(plain(TOO_LARGE)), stream.end(TOO_LARGE)),
   never: () => undefined,
@@ -77,6 +80,8 @@ export async function fuzzHttp2(): Promise<FuzzServer> {
   server.on('session', (session) => session.on('error', () => undefined));
   server.on('stream', (stream, { ':path': path = '' }) => {
     stream.on('error', () => undefined);
+    // Also what is refused is read: else the connection's window would fill, and every later body would wait.
+    stream.resume();
     const [name, way] = path.slice(1).split('/').map(decodeURIComponent) as [string, string];
     const refused = refusals.get(name) ?? 0;
     if (way === REFUSED && refused < Number(name) % 6) {
@@ -85,7 +90,7 @@ export async function fuzzHttp2(): Promise<FuzzServer> {
     }
     arrived.set(name, (arrived.get(name) ?? 0) + 1);
     if (way === EARLY) return WAYS['with a reset after its end']!(stream, name);
-    stream.resume().on('end', () => !stream.destroyed && (WAYS[way] ?? WAYS['whole']!)(stream, name));
+    stream.on('end', () => !stream.destroyed && (WAYS[way] ?? WAYS['whole']!)(stream, name));
   });
   await new Promise<void>((resolve) => server.listen(0, 'localhost', resolve));
   return {
