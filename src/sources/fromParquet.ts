@@ -2,6 +2,7 @@ import { open } from 'node:fs/promises';
 import * as zlib from 'node:zlib';
 import { type AsyncBuffer, type Compressors, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import type { Observable } from 'rxjs';
+import { messageOf } from '../support/messageOf.js';
 import { fromRowBatches } from './fromRowBatches.js';
 import { filePath } from './reading/readBytes.js';
 import { RowTally } from './internal/rowTally.js';
@@ -134,5 +135,5 @@ function fail(path: string, cause: unknown): never {
   // The reader trusts its input, so its errors about a damaged file do not help the user.
   if (cause instanceof TypeError || cause instanceof RangeError)
     throw new SourceError(path, 'is damaged, or not a Parquet file', { cause });
-  throw new SourceError(path, cause instanceof Error ? cause.message : String(cause), { cause });
+  throw new SourceError(path, messageOf(cause), { cause });
 }

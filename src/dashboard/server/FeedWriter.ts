@@ -8,6 +8,7 @@ import {
   tap,
   timer,
 } from 'rxjs';
+import { messageOf } from '../../support/messageOf.js';
 import type { TinkerEvent } from '../../client/events.js';
 import type { UnderWay } from '../../client/session/underWay.js';
 import type { Step } from '../../operators/step.js';
@@ -65,7 +66,7 @@ export class FeedWriter {
                 kind: 'run',
                 run,
                 status: 'failed',
-                message: error instanceof Error ? error.message : String(error),
+                message: messageOf(error),
               }),
             complete: () => feed.push({ kind: 'run', run, status: 'finished' }),
           }),
@@ -182,7 +183,7 @@ export class FeedWriter {
     this.#running.add(
       source.subscribe({
         error: (error: unknown) => {
-          const message = error instanceof Error ? error.message : String(error);
+          const message = messageOf(error);
           const atMs = this.scheduler.now();
           this.feed.push({
             kind: 'event',
