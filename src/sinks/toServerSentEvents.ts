@@ -148,7 +148,7 @@ export function toServerSentEvents<T>(
 const fields = (kind: string, value: unknown): string =>
   `event: ${kind.replace(/[\r\n]/g, ' ')}\ndata: ${jsonLine(value)}\n`;
 
-/** The number of the last event a client has seen of this run; 0 where it has seen none. */
+/** The number of the last event a client has seen of this run; 0 if it has seen none. */
 function lastSeen(header: string | string[] | undefined, run: string): number {
   const [of, number] = String(header ?? '').split('-');
   return of === run && number !== undefined && /^\d+$/.test(number) ? Number(number) : 0;

@@ -101,7 +101,7 @@ function* rowsOf<T>(rows: Record<string, unknown>[], rowStart: number, tally: Ro
   for (const [place, row] of rows.entries()) yield* tally.take(rowStart + place + 1, () => plain(row));
 }
 
-/** Bigints as numbers where that is exact, all the way down. */
+/** Bigints as numbers if that is exact, all the way down. */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') {
     const number = Number(value);

@@ -123,7 +123,7 @@ export class FeedWriter {
     const ask = defer(() => {
       const load = loadOf(underWay(), scheduler.now(), (id) => feed.state.events.requests.get(id));
       feed.setLoad(load);
-      // Asking is a walk over all calls: where they are very many, it is done more rarely.
+      // Asking is a walk over all calls: if they are very many, it is done more rarely.
       return timer(ASK_MS * (1 + Math.floor(load.calls / MANY_CALLS)), scheduler);
     });
     this.#subscribe(ask.pipe(repeat()));
