@@ -3,7 +3,7 @@ import type { Step } from '../../operators/step.js';
 import type { Cost } from './trackCost.js';
 
 /**
- * Adds what a run has cost so far to each step: `cost/tokens`, and `cost/usd` where there is a price, among its metrics.
+ * Adds what a run has cost so far to each step: `cost/tokens`, and `cost/usd` if there is a price, among its metrics.
  *
  * ```ts
  * batches.pipe(train(trainer, options), withCost(cost$), metricsLog('runs/first'), dashboard.showSteps())

@@ -44,7 +44,7 @@ export interface EvalComparison {
   readonly after: Interval;
   /** The mean difference, after less before. */
   readonly difference: Interval;
-  /** How likely a difference at least so large is where there is none. */
+  /** How likely a difference at least so large is if there is none. */
   readonly pValue: number;
   /** McNemar's exact test where each example is right or wrong, else the paired t test. */
   readonly test: 'mcnemar' | 't';
