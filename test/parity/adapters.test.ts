@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { decodeFloats } from '../../src/cli/adapter/floats.js';
-import { SafetensorsFile } from '../../src/cli/adapter/safetensors.js';
-import { writeSafetensors } from '../../src/cli/adapter/writeSafetensors.js';
+import { decodeFloats } from '../../src/adapters/floats.js';
+import { SafetensorsFile } from '../../src/adapters/safetensors.js';
+import { writeSafetensors } from '../../src/adapters/writeSafetensors.js';
 import { HubServer } from '../unit/chat/tokenizerHubServer.js';
 import { run } from '../unit/cli/terminal.js';
 

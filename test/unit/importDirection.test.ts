@@ -18,6 +18,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   sinks: ['wire', 'client', 'operators', 'sources'],
   rl: ['wire', 'losses', 'client', 'chat', 'operators', 'sources', 'sinks'],
   evals: ['wire', 'losses', 'client', 'chat', 'operators', 'sources', 'sinks', 'rl'],
+  // A checkpoint's adapter as files, without the service.
+  adapters: ['wire', 'chat'],
+  conformance: ['wire', 'losses', 'client'],
   testing: ['wire', 'transport', 'client', 'operators'],
   local: ['wire', 'losses'],
   serve: ['wire', 'transport', 'client', 'chat', 'operators', 'sources', 'sinks', 'rl'],
@@ -38,6 +41,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'serve',
     'local',
     'dashboard',
+    'adapters',
+    'conformance',
   ],
 };
 

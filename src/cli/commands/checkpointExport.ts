@@ -1,6 +1,6 @@
-import { exportPeft } from '../adapter/exportPeft.js';
-import type { Server } from '../adapter/servers.js';
-import { freeFolder, withAdapter } from '../adapter/withAdapter.js';
+import { exportPeft } from '../../adapters/exportPeft.js';
+import type { Server } from '../../adapters/servers.js';
+import { freeFolder, withAdapter } from '../checkpoint/withAdapter.js';
 import { note, type Context } from '../context.js';
 import { size } from '../output/format.js';
 import { printProperties } from '../output/print.js';

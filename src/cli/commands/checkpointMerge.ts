@@ -1,5 +1,5 @@
-import { mergeModel } from '../adapter/mergeModel.js';
-import { freeFolder, withAdapter } from '../adapter/withAdapter.js';
+import { mergeModel } from '../../adapters/mergeModel.js';
+import { freeFolder, withAdapter } from '../checkpoint/withAdapter.js';
 import { note, type Context } from '../context.js';
 import { count, size } from '../output/format.js';
 import { printProperties } from '../output/print.js';

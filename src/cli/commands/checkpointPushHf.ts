@@ -1,9 +1,9 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { repositoryOf } from '../adapter/baseModel.js';
-import { exportPeft } from '../adapter/exportPeft.js';
-import type { Server } from '../adapter/servers.js';
+import { repositoryOf } from '../../adapters/baseModel.js';
+import { exportPeft } from '../../adapters/exportPeft.js';
+import type { Server } from '../../adapters/servers.js';
 import { byteBar, type ByteBar } from '../terminal/byteBar.js';
 import { CliError } from '../CliError.js';
 import { withRest } from '../clients.js';

@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import { SERVERS } from '../adapter/servers.js';
+import { SERVERS } from '../../adapters/servers.js';
 import { integer, lazily, pairs, several, type Declaration } from '../declare.js';
 
 const PATH = 'tinker:// path, for instance tinker://run-id/weights/0001';

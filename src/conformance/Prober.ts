@@ -1,6 +1,6 @@
 import { firstValueFrom } from 'rxjs';
-import type { Call, Connection } from '../../../client/connection/Connection.js';
-import { APIStatusError } from '../../../client/errors.js';
+import type { Call, Connection } from '../client/connection/Connection.js';
+import { APIStatusError } from '../client/errors.js';
 import {
   decodeForwardBackwardOutput,
   decodeSampleResponse,
@@ -14,7 +14,7 @@ import {
   type ForwardBackwardOutput,
   type LossFnConfig,
   type SampleResponse,
-} from '../../../wire/index.js';
+} from '../wire/index.js';
 import { asText, isRefusal, Refused, valueOf, type Json } from './answers.js';
 
 const PROTOBUF = 'application/x-protobuf';

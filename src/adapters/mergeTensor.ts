@@ -1,5 +1,5 @@
 import { decodeFloats, encodeFloats, isFloatType, UNQUANTIZED } from './floats.js';
-import { CliError } from '../CliError.js';
+import { ValidationError } from '../wire/tinkerError.js';
 import type { Addition } from './planMerge.js';
 import { ELEMENT_BYTES, type SafetensorsFile, type TensorPlace } from './safetensors.js';
 
@@ -26,8 +26,7 @@ export async function* mergeTensor(
   scale: number,
 ): AsyncGenerator<Uint8Array> {
   const { dtype, shape } = place;
-  if (!isFloatType(dtype))
-    throw new CliError(`${name} of the base model is stored as ${dtype}`, { details: UNQUANTIZED });
+  if (!isFloatType(dtype)) throw new ValidationError(`${name} of the base model is stored as ${dtype}\n${UNQUANTIZED}`);
   const [rows, columns] = shape.slice(-2) as [number, number];
   const experts = shape.length === 3 ? shape[0]! : 1;
   const rowBytes = columns * ELEMENT_BYTES[dtype]!;

@@ -1,4 +1,4 @@
-import { ModelInput, type Datum, type ForwardBackwardOutput, type TensorInput } from '../../../wire/index.js';
+import { ModelInput, type Datum, type ForwardBackwardOutput, type TensorInput } from '../wire/index.js';
 
 /** Small ids, which every vocabulary has. */
 const TOKENS: readonly number[] = [40, 41, 42, 40, 43, 44, 40, 41, 42];

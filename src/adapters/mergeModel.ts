@@ -10,8 +10,11 @@ import { planMerge, type MergePlan } from './planMerge.js';
 import { SafetensorsFile, type TensorPlace } from './safetensors.js';
 import { copyRange, writeSafetensors, type TensorToWrite } from './writeSafetensors.js';
 
+/** What {@link mergeModel} reads and writes. */
 export interface MergeModelOptions {
+  /** Folder of the adapter as the service exports it. */
   readonly adapter: string;
+  /** Folder or repository of the base model. */
   readonly base: string;
   /** Folder to make. It appears when it is complete. */
   readonly output: string;
@@ -19,12 +22,15 @@ export interface MergeModelOptions {
   readonly onShard?: (shard: string, number: number, of: number) => void;
 }
 
+/** A model that {@link mergeModel} wrote. */
 export interface MergedModel {
+  /** How many files of weights it has. */
   readonly shards: number;
+  /** Size of all of them. */
   readonly bytes: number;
   /** Tensors that were changed. */
   readonly changed: number;
-  /** The output matrix has become a tensor of its own. */
+  /** The output matrix was shared with the embeddings and is a separate tensor now. */
   readonly untied: boolean;
 }
 

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { CliError } from '../CliError.js';
+import { ValidationError } from '../wire/tinkerError.js';
 import { openBaseModel, type BaseModel } from './baseModel.js';
 import { loraModules } from './loraModules.js';
 import { modelFamily } from './modelFamily.js';
@@ -13,11 +13,13 @@ import { writeSafetensors } from './writeSafetensors.js';
 const WEIGHTS = 'adapter_model.safetensors';
 const CONFIG = 'adapter_config.json';
 
+/** What {@link exportPeft} reads and writes. */
 export interface ExportPeftOptions {
   /** Folder of the adapter as the service exports it. */
   readonly adapter: string;
   /** Folder to make. It appears when it is complete. */
   readonly output: string;
+  /** What will load the adapter. */
   readonly server: Server;
   /** Folder or repository of the base model. */
   readonly base: string;
@@ -25,11 +27,15 @@ export interface ExportPeftOptions {
   readonly baseName?: string;
 }
 
+/** An adapter that {@link exportPeft} wrote. */
 export interface ExportedPeft {
+  /** Size of its weights. */
   readonly bytes: number;
+  /** Last parts of the names of adapted modules. */
   readonly targetModules: readonly string[];
+  /** Rank of the LoRA factors. */
   readonly rank: number;
-  /** What the one who serves it has to know. */
+  /** What to know before serving it, a sentence each. */
   readonly notes: readonly string[];
 }
 
@@ -72,17 +78,17 @@ export interface AdapterConfig {
   readonly base_model_name_or_path?: string;
 }
 
-/** The configuration of an adapter. @throws CliError for a folder that holds no adapter, or one of a kind that cannot be read */
+/** The configuration of an adapter. @throws ValidationError for a folder that holds no adapter, or one of a kind that cannot be read */
 export async function readAdapterConfig(folder: string): Promise<AdapterConfig> {
   if (!existsSync(join(folder, CONFIG)) || !existsSync(join(folder, WEIGHTS)))
-    throw new CliError('The checkpoint does not contain a PEFT adapter', {
-      details: `Expected ${CONFIG} and ${WEIGHTS}. Encrypted (.age) weights have to be decrypted first.`,
-    });
+    throw new ValidationError(
+      `The checkpoint does not contain a PEFT adapter\nExpected ${CONFIG} and ${WEIGHTS}. Encrypted (.age) weights have to be decrypted first.`,
+    );
   const settings = JSON.parse(await readFile(join(folder, CONFIG), 'utf8')) as Record<string, unknown>;
   for (const key of ['r', 'lora_alpha'])
-    if (!(Number(settings[key]) > 0)) throw new CliError(`${CONFIG} has no ${key}`);
+    if (!(Number(settings[key]) > 0)) throw new ValidationError(`${CONFIG} has no ${key}`);
   for (const key of ['use_dora', 'use_rslora', 'fan_in_fan_out'])
-    if (settings[key] === true) throw new CliError(`${CONFIG} says ${key}, which this command does not know`);
+    if (settings[key] === true) throw new ValidationError(`${CONFIG} says ${key}, which is not supported`);
   return settings as unknown as AdapterConfig;
 }
 
@@ -118,5 +124,5 @@ async function rowsOf({ shards, header }: BaseModel): Promise<ReadonlyMap<string
 }
 
 function fail(message: string): never {
-  throw new CliError(message);
+  throw new ValidationError(message);
 }

@@ -1,4 +1,4 @@
-import { parseTinkerPath } from '../../../wire/index.js';
+import { parseTinkerPath } from '../wire/index.js';
 import { Refused } from './answers.js';
 import { datum, lossOf } from './data.js';
 import { close, differs, holds, no, yes, type Outcome, type Probe } from './Probe.js';

@@ -1,4 +1,4 @@
-import type { SampleResponse } from '../../../wire/index.js';
+import type { SampleResponse } from '../wire/index.js';
 import { close, differs, holds, no, yes, type Probe } from './Probe.js';
 import type { Prober } from './Prober.js';
 

@@ -1,4 +1,4 @@
-import { CliError } from '../CliError.js';
+import { ValidationError } from '../wire/tinkerError.js';
 import { joinFactors } from './joinFactors.js';
 import { expertPart, type LoraModule } from './loraModules.js';
 import type { ModelFamily } from './modelFamily.js';
@@ -27,7 +27,7 @@ export function planPeft(
   const targets = new Set<string>();
   const ranks: Record<string, number> = {};
   const add = (module: string, a: TensorSource, b: TensorSource) => {
-    if (names.has(module)) throw new CliError(`Two modules of the adapter become ${module}`);
+    if (names.has(module)) throw new ValidationError(`Two modules of the adapter become ${module}`);
     names.add(module);
     targets.add(leafOf(module));
     tensors.push({ name: `base_model.model.${module}.lora_A.weight`, ...a });

@@ -1,4 +1,4 @@
-import { CliError } from '../CliError.js';
+import { ValidationError } from '../wire/tinkerError.js';
 import type { SafetensorsHeader, TensorPlace } from './safetensors.js';
 
 /** One adapted module of an adapter file: its two factors, A [rank, inputs] and B [outputs, rank], or those of all experts. */
@@ -18,24 +18,25 @@ const PREFIX = 'base_model.model.';
 const FACTOR_A = '.lora_A.weight';
 const FACTOR_B = '.lora_B.weight';
 
-/** Pairs the factors of an adapter. Empty placeholders are left out. @throws CliError for what is not a LoRA adapter */
+/** Pairs the factors of an adapter. Empty placeholders are left out. @throws ValidationError for what is not a LoRA adapter */
 export function loraModules({ tensors }: SafetensorsHeader): readonly LoraModule[] {
   const modules: LoraModule[] = [];
   for (const [name, a] of tensors) {
     if (name.endsWith(FACTOR_B) && tensors.has(`${name.slice(0, -FACTOR_B.length)}${FACTOR_A}`)) continue;
     const b = tensors.get(`${name.slice(0, -FACTOR_A.length)}${FACTOR_B}`);
     if (!name.endsWith(FACTOR_A) || b === undefined)
-      throw new CliError(`The adapter has a tensor that is not part of a LoRA pair: ${name}`);
+      throw new ValidationError(`The adapter has a tensor that is not part of a LoRA pair: ${name}`);
     if (a.start === a.end && b.start === b.end) continue;
     const stem = name.slice(0, -FACTOR_A.length);
     modules.push(checked(stem.startsWith(PREFIX) ? stem.slice(PREFIX.length) : stem, a, b));
   }
-  if (modules.length === 0) throw new CliError('The adapter has no LoRA weights');
+  if (modules.length === 0) throw new ValidationError('The adapter has no LoRA weights');
   return modules;
 }
 
 function checked(module: string, a: TensorPlace, b: TensorPlace): LoraModule {
-  const wrong = () => new CliError(`${module} has factors of shapes [${a.shape.join()}] and [${b.shape.join()}]`);
+  const wrong = () =>
+    new ValidationError(`${module} has factors of shapes [${a.shape.join()}] and [${b.shape.join()}]`);
   const dimensions = a.shape.length;
   if (b.shape.length !== dimensions || (dimensions !== 2 && dimensions !== 3)) throw wrong();
   const [rank, inputs] = a.shape.slice(-2) as [number, number];

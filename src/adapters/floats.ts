@@ -1,4 +1,4 @@
-import { CliError } from '../CliError.js';
+import { ValidationError } from '../wire/tinkerError.js';
 
 /** The types that can be added to. */
 export type FloatType = 'F32' | 'F16' | 'BF16';
@@ -8,9 +8,9 @@ export const isFloatType = (dtype: string): dtype is FloatType =>
 
 const word = new DataView(new ArrayBuffer(4));
 
-/** Float32 values of little-endian bytes. @throws CliError for a type that is not one of the three */
+/** Float32 values of little-endian bytes. @throws ValidationError for a type that is not one of the three */
 export function decodeFloats(bytes: Uint8Array, dtype: string, name: string): Float32Array {
-  if (!isFloatType(dtype)) throw new CliError(`${name} is stored as ${dtype}`, { details: UNQUANTIZED });
+  if (!isFloatType(dtype)) throw new ValidationError(`${name} is stored as ${dtype}\n${UNQUANTIZED}`);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const width = dtype === 'F32' ? 4 : 2;
   const values = new Float32Array(bytes.byteLength / width);

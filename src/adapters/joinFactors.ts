@@ -1,4 +1,4 @@
-import { CliError } from '../CliError.js';
+import { ValidationError } from '../wire/tinkerError.js';
 import type { LoraModule } from './loraModules.js';
 import type { ModelFamily } from './modelFamily.js';
 import { leafOf } from './moduleNames.js';
@@ -21,7 +21,8 @@ export function joinFactors(
   const order = family.joined[leafOf(whole)]!;
   const sorted = order.map((name) => {
     const part = parts.find(({ module }) => leafOf(module) === name);
-    if (part === undefined) throw new CliError(`${whole} needs ${order.join(', ')}, and the adapter lacks ${name}`);
+    if (part === undefined)
+      throw new ValidationError(`${whole} needs ${order.join(', ')}, and the adapter lacks ${name}`);
     return part;
   });
   const { dtype, shape } = sorted[0]!.a;
@@ -29,8 +30,9 @@ export function joinFactors(
   const width = ELEMENT_BYTES[dtype];
   const rows = sorted.reduce((sum, part) => sum + part.outputs, 0);
   if (width === undefined || sorted.some(({ a, b }) => a.dtype !== dtype || b.dtype !== dtype || a.shape[1] !== inputs))
-    throw new CliError(`The parts of ${whole} do not fit together`);
-  if (rows > outputs) throw new CliError(`The parts of ${whole} have ${rows} rows, and the base model ${outputs}`);
+    throw new ValidationError(`The parts of ${whole} do not fit together`);
+  if (rows > outputs)
+    throw new ValidationError(`The parts of ${whole} have ${rows} rows, and the base model ${outputs}`);
   const rank = sorted.reduce((sum, part) => sum + part.rank, 0);
   return {
     rank,

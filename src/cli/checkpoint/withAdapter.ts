@@ -5,8 +5,8 @@ import { CliError } from '../CliError.js';
 import { withRest } from '../clients.js';
 import type { Context } from '../context.js';
 import { downloadable, downloadCheckpoint } from '../download/downloadCheckpoint.js';
-import { isFolder, repositoryOf } from './baseModel.js';
-import { readAdapterConfig } from './exportPeft.js';
+import { isFolder, repositoryOf } from '../../adapters/baseModel.js';
+import { readAdapterConfig } from '../../adapters/exportPeft.js';
 
 export interface AdapterAtHand {
   /** Folder with the adapter as the service exports it. */

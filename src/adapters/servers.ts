@@ -1,9 +1,10 @@
-import { CliError } from '../CliError.js';
+import { ValidationError } from '../wire/tinkerError.js';
 import type { LoraModule } from './loraModules.js';
 import type { ModelFamily } from './modelFamily.js';
 
 /** What the adapter is to be loaded by. */
 export const SERVERS = ['vllm', 'sglang', 'peft'] as const;
+/** A server, or PEFT itself. */
 export type Server = (typeof SERVERS)[number];
 
 const MERGE = 'Merge it into the base model instead: tinker-rx checkpoint merge CHECKPOINT --output FOLDER.';
@@ -17,7 +18,7 @@ const WITHOUT_ADAPTERS: Readonly<Record<string, string>> = {
 /**
  * Refuses an adapter that the server could not load, with what to do; gives what else there is to know.
  *
- * @throws CliError
+ * @throws ValidationError
  */
 export function checkServable(
   server: Server,
@@ -27,12 +28,13 @@ export function checkServable(
   if (server === 'peft') return [];
   const name = server === 'vllm' ? 'vLLM' : 'SGLang';
   const family = WITHOUT_ADAPTERS[modelType];
-  if (family !== undefined) throw new CliError(`${name} serves no adapters of ${family}`, { details: MERGE });
+  if (family !== undefined) throw new ValidationError(`${name} serves no adapters of ${family}\n${MERGE}`);
   const unembed = modules.some(({ module }) => /(^|\.)(unembed_tokens|lm_head)$/.test(module));
   if (unembed && server === 'vllm')
-    throw new CliError('vLLM does not serve an adapter of the output matrix, and this checkpoint trained it', {
-      details: `Train with trainUnembed: false to serve adapters there. For this checkpoint: ${MERGE} Or write it for another server: --for sglang, --for peft.`,
-    });
+    throw new ValidationError(
+      'vLLM does not serve an adapter of the output matrix, and this checkpoint trained it\n' +
+        `Train with trainUnembed: false to serve adapters there. For this checkpoint: ${MERGE} Or write it for another server: --for sglang, --for peft.`,
+    );
   const rank = Math.max(...modules.map((module) => module.rank));
   return [
     ...(server === 'vllm' && rank > 16 ? [`vLLM needs --max-lora-rank ${rankOption(rank)} for this adapter.`] : []),

@@ -1,4 +1,4 @@
-import { CliError } from '../CliError.js';
+import { ValidationError } from '../wire/tinkerError.js';
 import { expertPart, type LoraModule } from './loraModules.js';
 import type { ModelFamily } from './modelFamily.js';
 import { expertName, joinedName, leafOf } from './moduleNames.js';
@@ -25,7 +25,7 @@ export type MergePlan = ReadonlyMap<string, readonly Addition[]>;
 type Add = (target: string, addition: Addition, lora: LoraModule, isPart?: boolean) => void;
 type Shapes = (name: string) => readonly number[] | undefined;
 
-/** Plans a merge, and checks every shape before anything is written. @throws CliError where the adapter does not fit the model */
+/** Plans a merge, and checks every shape before anything is written. @throws ValidationError where the adapter does not fit the model */
 export function planMerge(modules: readonly LoraModule[], family: ModelFamily, shapeOf: Shapes): MergePlan {
   const plan = new Map<string, Addition[]>();
   const add: Add = (target, addition, lora, isPart = false) => {
@@ -55,7 +55,7 @@ function rowsBefore(lora: LoraModule, whole: string, modules: readonly LoraModul
   return order.slice(0, order.indexOf(leaf)).reduce((rows, name) => {
     const before = modules.find(({ module }) => module === `${stem}${name}`);
     if (before === undefined)
-      throw new CliError(`${stem}${whole} needs ${order.join(', ')}, and the adapter lacks ${name}`);
+      throw new ValidationError(`${stem}${whole} needs ${order.join(', ')}, and the adapter lacks ${name}`);
     return rows + before.outputs;
   }, 0);
 }
@@ -78,9 +78,9 @@ function addExperts(lora: LoraModule, module: string, family: ModelFamily, shape
   const target = `${stem}${isHalf ? 'gate_up_proj' : name}`;
   const shape = shapeOf(target);
   if (shape?.length !== 3)
-    throw new CliError(`The base model has neither ${first} nor ${target}`, {
-      details: 'A quantized release names them otherwise. Use one that is not quantized.',
-    });
+    throw new ValidationError(
+      `The base model has neither ${first} nor ${target}\nA quantized release names them otherwise. Use one that is not quantized.`,
+    );
   const rowsAreInputs = orientation(shape, lora, isHalf, family.experts.rowsAreInputs);
   const interleaved = isHalf && family.experts.interleaved;
   const isUp = name === 'up_proj';
@@ -110,15 +110,15 @@ function check(
   isPart: boolean,
 ): void {
   if (shape === undefined)
-    throw new CliError(`The base model has no ${target}, which the adapter changes`, {
-      details: 'Is it the model that the checkpoint was trained from, and not quantized?',
-    });
+    throw new ValidationError(
+      `The base model has no ${target}, which the adapter changes\nIs it the model that the checkpoint was trained from, and not quantized?`,
+    );
   const [rows, columns] = shape.slice(-2) as [number, number];
   const [inputs, outputs] = rowsAreInputs ? [rows, columns] : [columns, rows];
   const needed = offset + (lora.outputs - 1) * stride + 1;
   const fits = inputs === lora.inputs && (isPart ? outputs >= needed : outputs === needed);
   if (!fits || (shape.length === 3 && expert >= shape[0]!))
-    throw new CliError(
+    throw new ValidationError(
       `${lora.module} changes ${lora.outputs} by ${lora.inputs}, and ${target} of the base model is ${shape.join(' by ')}`,
     );
 }

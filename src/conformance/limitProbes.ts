@@ -1,4 +1,4 @@
-import { ModelInput } from '../../../wire/index.js';
+import { ModelInput } from '../wire/index.js';
 import { Refused } from './answers.js';
 import { datum, TARGETS } from './data.js';
 import { differs, refuses, yes, type Probe } from './Probe.js';

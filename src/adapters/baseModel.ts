@@ -1,11 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Response } from 'undici';
-import { hubFile } from '../../chat/tokenizer/hub/hubFile.js';
-import { HubSettings } from '../../chat/tokenizer/hub/HubSettings.js';
-import { CliError } from '../CliError.js';
-import { failureOf, withHttp } from '../http.js';
+import { EnvHttpProxyAgent, fetch, type Response } from 'undici';
+import { hubFile } from '../chat/tokenizer/hub/hubFile.js';
+import { HubSettings } from '../chat/tokenizer/hub/HubSettings.js';
+import { ValidationError } from '../wire/tinkerError.js';
 import type { BaseFacts } from './modelFamily.js';
 import { readHeader, SafetensorsFile, type ReadRange, type SafetensorsHeader } from './safetensors.js';
 
@@ -50,12 +49,13 @@ function embedded(name: string): BaseModel {
   };
 }
 
-/** Opens a base model. Weights are not read. @throws CliError where there is no such model */
+/** Opens a base model. Weights are not read. @throws ValidationError where there is no such model */
 export async function openBaseModel(name: string): Promise<BaseModel> {
   if (name.startsWith(EMBEDDED)) return embedded(name);
   const file = isFolder(name)
     ? (part: string) => Promise.resolve(existsSync(join(name, part)) ? join(name, part) : undefined)
-    : (part: string) => hubFile(name, part).catch((error: unknown) => Promise.reject(absent(name, failureOf(error))));
+    : (part: string) =>
+        hubFile(name, part).catch((error: unknown) => Promise.reject(absent(name, (error as Error).message)));
   const config = await file('config.json');
   if (config === undefined) throw absent(name, 'it has no config.json');
   const header = async (shard: string): Promise<SafetensorsHeader> => {
@@ -76,20 +76,21 @@ export async function openBaseModel(name: string): Promise<BaseModel> {
 }
 
 const absent = (name: string, why: string) =>
-  new CliError(`Cannot read the base model ${name}: ${why}`, {
-    details: 'Say where it is: --base FOLDER, or --base with the name of a repository on the Hugging Face hub.',
-  });
+  new ValidationError(
+    `Cannot read the base model ${name}: ${why}\nSay where it is: a folder, or a repository on the Hugging Face hub (for the command: --base).`,
+  );
 
 const readJson = async (path: string): Promise<Record<string, unknown>> =>
   JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;
 
-function hubHeader(repository: string, shard: string): Promise<SafetensorsHeader> {
+async function hubHeader(repository: string, shard: string): Promise<SafetensorsHeader> {
   const settings = new HubSettings();
   const url = `${settings.endpoint}/${repository}/resolve/main/${shard}`;
-  return withHttp((http) => {
+  const dispatcher = new EnvHttpProxyAgent();
+  try {
     const read: ReadRange = async (start, length) => {
       const headers = { ...settings.headersFor(url), range: `bytes=${start}-${start + length - 1}` };
-      const response = await http.fetch(url, { headers });
+      const response = await fetch(url, { headers, dispatcher });
       if (response.status !== 206 && response.status !== 200) {
         await response.body?.cancel();
         throw absent(repository, `HTTP ${response.status} for ${shard}`);
@@ -97,8 +98,10 @@ function hubHeader(repository: string, shard: string): Promise<SafetensorsHeader
       // A server that knows no ranges sends everything from the start.
       return firstBytes(response, response.status === 206 ? 0 : start, length);
     };
-    return readHeader(read, `${repository}/${shard}`);
-  });
+    return await readHeader(read, `${repository}/${shard}`);
+  } finally {
+    await dispatcher.destroy();
+  }
 }
 
 /** `length` bytes of an answer from `skip` on; the rest is not waited for. */

@@ -1,5 +1,5 @@
-import { defineLoss } from '../../../losses/index.js';
-import type { LossFnConfig } from '../../../wire/index.js';
+import { defineLoss } from '../losses/index.js';
+import type { LossFnConfig } from '../wire/index.js';
 import { datum, lossOf, rowOf, TARGETS } from './data.js';
 import { close, differs, yes, type Outcome, type Probe } from './Probe.js';
 import type { Prober } from './Prober.js';

@@ -1,5 +1,5 @@
 import { open, type FileHandle } from 'node:fs/promises';
-import { CliError } from '../CliError.js';
+import { ValidationError } from '../wire/tinkerError.js';
 
 /** One tensor of a safetensors file. Its bytes are `start` up to `end` of the file. */
 export interface TensorPlace {
@@ -43,11 +43,11 @@ export const ELEMENT_BYTES: Readonly<Record<string, number>> = {
 /**
  * Reads the header of a safetensors file: names, types, shapes and places, and none of the tensors.
  *
- * @throws CliError where the file is damaged; `name` says which one
+ * @throws ValidationError where the file is damaged; `name` says which one
  * @see https://github.com/huggingface/safetensors (format)
  */
 export async function readHeader(read: ReadRange, name: string): Promise<SafetensorsHeader> {
-  const damaged = (what: string) => new CliError(`${name} is not a valid safetensors file: ${what}`);
+  const damaged = (what: string) => new ValidationError(`${name} is not a valid safetensors file: ${what}`);
   const prefix = await read(0, LENGTH_BYTES);
   if (prefix.length < LENGTH_BYTES) throw damaged('it is shorter than its header');
   const length = Number(new DataView(prefix.buffer, prefix.byteOffset).getBigUint64(0, true));
@@ -113,7 +113,7 @@ export class SafetensorsFile {
       const header = await readHeader(read, path);
       const { size } = await handle.stat();
       for (const [name, { end }] of header.tensors)
-        if (end > size) throw new CliError(`${path} is cut short: ${name} ends at byte ${end} of ${size}`);
+        if (end > size) throw new ValidationError(`${path} is cut short: ${name} ends at byte ${end} of ${size}`);
       return new SafetensorsFile(path, header, read, handle);
     } catch (error) {
       await handle.close();
