@@ -23,7 +23,7 @@ export interface Surroundings {
   readonly onInterrupt: (listener: () => void) => () => void;
   readonly now: () => number;
   /** Commands in a text, as the user calls them. */
-  readonly asCalled: (text: string) => string;
+  readonly withNpxPrefix: (text: string) => string;
 }
 
 export type Format = 'table' | 'json';
@@ -44,6 +44,6 @@ export type Run<A extends readonly unknown[], O> = (context: Context, options: O
 export const INTERRUPTED = 130;
 
 /** Writes a line for the user, over a progress line if one is there. */
-export function note({ stderr, asCalled }: Pick<Context, 'stderr' | 'asCalled'>, text: string): void {
-  stderr.write(`${stderr.isTTY === true ? '\r\u001b[K' : ''}${asCalled(text)}\n`);
+export function note({ stderr, withNpxPrefix }: Pick<Context, 'stderr' | 'withNpxPrefix'>, text: string): void {
+  stderr.write(`${stderr.isTTY === true ? '\r\u001b[K' : ''}${withNpxPrefix(text)}\n`);
 }

@@ -4,15 +4,19 @@ import type { Surroundings } from './context.js';
 import { note } from './context.js';
 import type { Declaration } from './declare.js';
 import { explain } from './explain.js';
-import { declareAccount } from './groups/account.js';
-import { declareBilling } from './groups/billing.js';
-import { declareCheckpoint } from './groups/checkpoint.js';
-import { declareEvaluation } from './groups/evaluation.js';
-import { declareReinforcement } from './groups/reinforcement.js';
-import { declareRun } from './groups/run.js';
-import { declareSession } from './groups/session.js';
-import { declareTool } from './groups/tool.js';
-import { declareWork } from './groups/work.js';
+import { declareAuth } from './auth/command.js';
+import { declareBilling } from './billing/command.js';
+import { declareCheckpoint } from './checkpoint/command.js';
+import { declareDoctor } from './doctor/command.js';
+import { declareEval } from './eval/command.js';
+import { declareLocal } from './local/command.js';
+import { declareModel } from './model/command.js';
+import { declareRun } from './run/command.js';
+import { declareSample } from './sample/command.js';
+import { declareServe } from './serve/command.js';
+import { declareSession } from './session/command.js';
+import { declareReinforcement } from './run/grpo/command.js';
+import { declareTraining } from './run/work.js';
 import { HELP_PAGES, arrangeHelp } from './helpPages.js';
 import { styleFor } from './terminal/style.js';
 
@@ -37,15 +41,19 @@ export function buildProgram(declaration: Declaration): Command {
       outputError: (text, write) => write(`${styleFor(stderr).red('Error:')} ${text.replace(/^error: /, '')}`),
     });
   for (const declare of [
-    declareWork,
+    declareLocal,
+    declareTraining,
     declareReinforcement,
-    declareEvaluation,
-    declareAccount,
+    declareSample,
+    declareServe,
+    declareEval,
+    declareAuth,
+    declareModel,
     declareRun,
     declareCheckpoint,
     declareSession,
     declareBilling,
-    declareTool,
+    declareDoctor,
   ])
     declare(program, declaration);
   arrangeHelp(program);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { CliError } from '../CliError.js';
 import { withRest } from '../clients.js';
 import type { Context } from '../context.js';
-import { downloadable, downloadCheckpoint } from '../download/downloadCheckpoint.js';
+import { downloadable, downloadCheckpoint } from './files/downloadCheckpoint.js';
 import { isFolder, repositoryOf } from '../../adapters/baseModel.js';
 import { readAdapterConfig } from '../../adapters/exportPeft.js';
 

@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { fetchFile } from '../../../src/cli/download/fetchFile.js';
-import { safeTarget } from '../../../src/cli/download/safeTarget.js';
-import { verifyFile } from '../../../src/cli/download/verifyFile.js';
+import { fetchFile } from '../../../src/cli/checkpoint/files/fetchFile.js';
+import { safeTarget } from '../../../src/cli/checkpoint/files/safeTarget.js';
+import { verifyFile } from '../../../src/cli/checkpoint/files/verifyFile.js';
 import { withHttp } from '../../../src/cli/http.js';
 
 let folder: string;

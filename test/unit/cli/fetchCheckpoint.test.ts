@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { RestClient } from 'tinker-rx';
-import { fetchCheckpoint } from '../../../src/cli/download/fetchCheckpoint.js';
+import { fetchCheckpoint } from '../../../src/cli/checkpoint/files/fetchCheckpoint.js';
 import { contextOf } from './terminal.js';
 
 const BODY = 'the bytes of a file';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { asCalled } from '../../../src/cli/asCalled.js';
-import { columnsOf, toCsv } from '../../../src/cli/output/csv.js';
+import { withNpxPrefix } from '../../../src/cli/withNpxPrefix.js';
+import { columnsOf, toCsv } from '../../../src/cli/billing/csv.js';
 import { CliError } from '../../../src/cli/CliError.js';
 import { explain } from '../../../src/cli/explain.js';
 import { count, shellWord, size, when } from '../../../src/cli/output/format.js';
@@ -39,9 +39,9 @@ it('counts', () => {
 it('names commands as the user calls them', () => {
   const text =
     'Continue with: tinker-rx train --resume x, as `tinker-rx help` and npx tinker-rx say; tinker-rx/tiny and @tinker-rx x stay';
-  expect(asCalled(text, {})).toBe(text);
+  expect(withNpxPrefix(text, {})).toBe(text);
   for (const environment of [{ npm_command: 'exec' }, { npm_lifecycle_event: 'demo' }])
-    expect(asCalled(text, environment)).toBe(
+    expect(withNpxPrefix(text, environment)).toBe(
       'Continue with: npx tinker-rx train --resume x, as `npx tinker-rx help` and npx tinker-rx say; tinker-rx/tiny and @tinker-rx x stay',
     );
 });

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { HubRepository } from '../../../src/cli/hub/HubRepository.js';
-import { hubToken } from '../../../src/cli/hub/hubToken.js';
-import { matchesGlob } from '../../../src/cli/hub/matchesGlob.js';
-import { modelCard } from '../../../src/cli/hub/modelCard.js';
+import { HubRepository } from '../../../src/cli/checkpoint/hub/HubRepository.js';
+import { hubToken } from '../../../src/cli/checkpoint/hub/hubToken.js';
+import { matchesGlob } from '../../../src/cli/checkpoint/hub/matchesGlob.js';
+import { modelCard } from '../../../src/cli/checkpoint/hub/modelCard.js';
 import { withHttp } from '../../../src/cli/http.js';
 import { startHub, type FakeHub } from './fakeHub.js';
 

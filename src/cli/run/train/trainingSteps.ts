@@ -1,0 +1,63 @@
+import { identity, type Observable, take } from 'rxjs';
+import type { Renderer } from '../../../chat/renderers/Renderer.js';
+import type { TrainingClient } from '../../../client/TrainingClient.js';
+import type { ResumePoint } from '../../../sources/resumeFrom.js';
+import type { SourceEvent } from '../../../sources/index.js';
+import type { Step } from '../../../operators/step.js';
+import type { Schedule } from '../../../operators/schedules.js';
+import type { Datum } from '../../../wire/datum.js';
+import { datumOptions, type TrainConfig } from './TrainConfig.js';
+
+export interface TrainingStepsOptions {
+  readonly config: TrainConfig;
+  readonly learningRate: number;
+  readonly totalSteps: number;
+  readonly trainer: TrainingClient;
+  readonly renderer: Renderer;
+  readonly resume: ResumePoint;
+  /** Held-out examples; none without a file of them. */
+  readonly validation: readonly Datum[];
+  /** Told how the data is read. */
+  readonly onEvent: (event: SourceEvent) => void;
+}
+
+const SHUFFLE_WINDOW = 4096;
+
+/** The steps of a run: nothing is sent before subscribe. `stop$` stops it: steps that are submitted are finished, and the last one is saved. */
+export async function trainingSteps(
+  options: TrainingStepsOptions,
+): Promise<(stop$: Observable<void>) => Observable<Step>> {
+  const { config, learningRate, totalSteps, trainer, renderer, resume, validation, onEvent } = options;
+  const { batch, checkpointEvery, continueFrom, evaluateEvery, repeatEpochs, shuffle, toDatums, trainUntil } =
+    await import('../../../operators/index.js');
+  const { fromConversations } = await import('../../../sources/index.js');
+  const { seed, checkpointTtl, checkpointEvery: often, validateEvery = often } = config;
+  const ttl = checkpointTtl === undefined ? {} : { ttlSeconds: checkpointTtl };
+  const learning = await scheduleOf(config, learningRate, totalSteps);
+  return (stop$) =>
+    fromConversations(config.data, { onBadRow: config.skipBadRows ? 'skip' : 'error', onEvent }).pipe(
+      repeatEpochs({
+        ...(config.steps === undefined ? { epochs: config.epochs } : {}),
+        // Each epoch on its own is told that it had nothing to train: an endless run of such would never end.
+        each: (rows, epoch) =>
+          rows.pipe(shuffle({ window: SHUFFLE_WINDOW, seed: seed + epoch }), toDatums(renderer, datumOptions(config))),
+      }),
+      batch({ size: config.batchSize }),
+      continueFrom(resume),
+      take(totalSteps - resume.batches),
+      checkpointEvery({ steps: often, kind: 'both', atEnd: true, ...ttl }),
+      validation.length === 0 ? identity : evaluateEvery({ steps: validateEvery, validation, atEnd: true }),
+      trainUntil(stop$, trainer, {
+        loss: 'cross_entropy',
+        adam: { learningRate: learning },
+        ahead: config.ahead,
+        checkpoint: { kind: 'both', ...ttl },
+      }),
+    );
+}
+
+async function scheduleOf({ schedule, warmUp }: TrainConfig, rate: number, steps: number): Promise<Schedule> {
+  const { constant, cosine, linear } = await import('../../../operators/schedules.js');
+  if (schedule === 'constant') return constant(rate, { warmUp });
+  return (schedule === 'linear' ? linear : cosine)(rate, { steps, warmUp: Math.min(warmUp, steps - 1) });
+}
