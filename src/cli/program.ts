@@ -11,12 +11,11 @@ import { declareDoctor } from './doctor/command.js';
 import { declareEval } from './eval/command.js';
 import { declareLocal } from './local/command.js';
 import { declareModel } from './model/command.js';
-import { declareRun } from './run/command.js';
+import { declareRun, declareTraining } from './run/command.js';
 import { declareSample } from './sample/command.js';
 import { declareServe } from './serve/command.js';
 import { declareSession } from './session/command.js';
-import { declareReinforcement } from './run/grpo/command.js';
-import { declareTraining } from './run/work.js';
+
 import { HELP_PAGES, arrangeHelp } from './helpPages.js';
 import { styleFor } from './terminal/style.js';
 
@@ -43,7 +42,6 @@ export function buildProgram(declaration: Declaration): Command {
   for (const declare of [
     declareLocal,
     declareTraining,
-    declareReinforcement,
     declareSample,
     declareServe,
     declareEval,

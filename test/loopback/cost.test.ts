@@ -195,10 +195,10 @@ describe('cost on the command line', () => {
       expect(first.stdout).toMatch(/Stopped\s+the budget of 200 tokens is spent/);
       expect(first.stdout).toMatch(/Cost\s+[\d,]+ tokens; no price for tinker-rx\/tiny/);
       expect(first.stdout).toMatch(/Checkpoint\s+tinker:/);
-      expect(first.stderr).toMatch(/Continue with a larger budget: tinker-rx train --resume/);
+      expect(first.stderr).toMatch(/Continue with a larger budget: tinker-rx train --resume \S+ --budget-tokens 400\n/);
       const done = lines('run/metrics.jsonl').length;
       expect(done).toBeLessThan(12);
-      const second = await run(['train', '--resume', path('run')]);
+      const second = await run(['train', '--resume', path('run'), '--budget-tokens', '100000']);
       expect(second.code, second.stderr).toBe(0);
       const steps = lines('run/metrics.jsonl');
       expect(steps).toHaveLength(12);

@@ -117,3 +117,10 @@ export function costText({ tokens, usd }: Pick<Cost, 'tokens' | 'usd'>): string 
   const count = `${tokens.toLocaleString('en-US')} tokens`;
   return usd === undefined ? count : `$${usd.toFixed(4)}, ${count}`;
 }
+
+/** The flag of a budget twice as large as the one that is spent. */
+export function largerBudget({ budgetUsd, budgetTokens }: SpendingOptions, spent: BudgetSpent | undefined): string {
+  if (spent === undefined) return '';
+  const byTokens = budgetTokens !== undefined && spent.cost.tokens >= budgetTokens;
+  return byTokens ? `--budget-tokens ${2 * budgetTokens}` : `--budget-usd ${2 * budgetUsd!}`;
+}

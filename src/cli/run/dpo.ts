@@ -1,136 +1,62 @@
-import { basename } from 'node:path';
-import { count as counted, firstValueFrom, identity, map, type Observable, Subject, take, takeUntil } from 'rxjs';
-import type { Renderer } from '../../chat/renderers/Renderer.js';
+import { identity, map, type Observable, Subject, take } from 'rxjs';
 import type { SamplingClient, ServiceClient, TrainingClient } from '../../client/index.js';
 import type { TracedLoss } from '../../losses/TracedLoss.js';
 import { plainMetrics } from '../../operators/internal/plainMetrics.js';
 import type { Step } from '../../operators/step.js';
 import type { SourceEvent } from '../../sources/index.js';
 import type { ResumePoint } from '../../sources/resumeFrom.js';
-import { withService } from '../clients.js';
 import { CliError } from '../CliError.js';
-import { note, type Context } from '../context.js';
-import { count } from '../output/format.js';
-import { loadRenderer } from '../loadRenderer.js';
-import { followRun, openTrainer, type Outcome, reportRun, resumeCommand } from './followRun.js';
-import { planFolder, type RunConfig, type RunFolderOptions, type RunPlan, type RunShape } from './runFolder.js';
-import { waitFor } from '../terminal/waitFor.js';
+import type { Context } from '../context.js';
+import { countRows } from './countRows.js';
+import type { RunWork } from './followRun.js';
+import { DPO, type Config, type Given } from './options.js';
+import { runCommand, type OpenRun, type RunKind } from './runCommand.js';
 
-interface DpoConfig extends RunConfig {
-  readonly loss: 'dpo' | 'ipo' | 'simpo' | 'orpo';
-  readonly beta?: number;
-  /** What the model is compared with: a base model, or the path of weights to sample from. Settled when the run begins. */
-  readonly reference?: string;
-  readonly rank: number;
-  readonly learningRate: number;
-  readonly batchSize: number;
-  readonly epochs: number;
-  readonly steps?: number;
-  readonly maxLength?: number;
-  readonly renderer?: string;
-  readonly seed: number;
-  readonly checkpointEvery: number;
-  readonly ahead: number;
-  readonly skipBadRows: boolean;
-}
+type DpoConfig = Config<typeof DPO>;
 
-const SHAPE: RunShape<DpoConfig> = {
-  command: 'dpo',
-  defaults: {
-    loss: 'dpo',
-    rank: 32,
-    learningRate: 1e-5,
-    batchSize: 64,
-    epochs: 1,
-    seed: 0,
-    checkpointEvery: 20,
-    ahead: 2,
-    skipBadRows: false,
-  },
-  others: ['beta', 'reference', 'steps', 'maxLength', 'renderer'],
-  mayChange: ['checkpointEvery', 'ahead'],
-};
+const KIND: RunKind<typeof DPO> = { name: 'dpo', options: DPO, prepare };
 const SHUFFLE_WINDOW = 4096;
 
 /** Trains on a file of preferences, held to a reference that stays the same when the run is resumed. */
-export default async function dpo(
-  context: Context,
-  options: RunFolderOptions & Partial<DpoConfig>,
-  data?: string,
-): Promise<number> {
-  const plan = await planFolder(SHAPE, options as never, data, context.now());
-  const { resumeFrom } = await import('../../sources/index.js');
-  const resume = plan.resumed ? await firstValueFrom(resumeFrom(plan.folder)) : { steps: 0, batches: 0 };
-  let outcome: Outcome;
-  try {
-    outcome = await withService(context, (service) => run(context, service, plan, resume));
-  } catch (error) {
-    const { checkpoint } = await firstValueFrom(resumeFrom(plan.folder));
-    if (checkpoint !== undefined)
-      note(context, `Continue from step ${checkpoint.steps} with: ${resumeCommand('dpo', plan.folder)}`);
-    throw error;
-  }
-  const { loss, metrics } = outcome.last ?? {};
-  const told = [
-    ['Loss', loss] as const,
-    ['Accuracy', metrics?.['accuracy']] as const,
-    ['Margin', metrics?.['margin']] as const,
-  ];
-  const known = told.flatMap(([label, value]) => (value === undefined ? [] : [[label, value] as const]));
-  return reportRun(context, 'dpo', plan.folder, outcome, known);
-}
+export default (context: Context, given: Given<typeof DPO>, data?: string): Promise<number> =>
+  runCommand(context, KIND, given, data);
 
-async function run(
-  context: Context,
-  service: ServiceClient,
-  plan: RunPlan<DpoConfig>,
-  resume: ResumePoint,
-): Promise<Outcome> {
-  const { folder } = plan;
-  const trainer = await waitFor(
-    context,
-    'opening the model',
-    openTrainer(service, plan.config, resume),
-    service.events$,
-  );
-  const renderer = await loadRenderer(context, () => trainer.getRenderer(plan.config.renderer), service.events$);
-  const loss = await lossOf(plan.config);
-  const config = await withSettledReference(trainer, plan.config, loss, resume);
+async function prepare(run: OpenRun<DpoConfig>): Promise<RunWork> {
+  const { service, folder, trainer, resume } = run;
+  const loss = await lossOf(run.config);
+  const config = await withSettledReference(trainer, run.config, loss, resume);
   const reference = await openReference(service, config.reference);
-  const pairs = config.steps === undefined ? await countPairs(context, config, renderer) : 0;
+  const pairs = config.steps === undefined ? await countPairs(run) : 0;
   const totalSteps = config.steps ?? Math.ceil((pairs * config.epochs) / config.batchSize);
-  note(
-    context,
-    `${count(totalSteps, 'step')}, ${config.loss}, learning rate ${config.learningRate}, ` +
-      `${config.reference === undefined ? '' : `reference ${config.reference}, `}log in ${folder}` +
-      (resume.steps > 0 ? `, resumed after step ${resume.steps}` : ''),
-  );
   const source$ = new Subject<SourceEvent>();
   const { metricsLog } = await import('../../sinks/index.js');
-  const steps = await stepsOf({ config, totalSteps, trainer, renderer, reference, loss, resume, source$ });
-  return followRun(context, service, {
-    plan,
-    model: config.model ?? (await trainer.getInfo()).modelData.modelName ?? '',
+  const steps = await stepsOf({ ...run, config }, { totalSteps, reference, loss, source$ });
+  return {
     totalSteps,
-    resume,
+    about:
+      `, ${config.loss}, learning rate ${config.learningRate}` +
+      (config.reference === undefined ? '' : `, reference ${config.reference}`),
     steps: (stop$, counted) => steps(stop$).pipe(counted(), metricsLog(folder, { config })),
+    told: (last) => [
+      ['Loss', last?.loss],
+      ['Accuracy', last?.metrics['accuracy']],
+      ['Margin', last?.metrics['margin']],
+    ],
     source$,
-  });
+  };
 }
 
 interface StepsOptions {
-  readonly config: DpoConfig;
   readonly totalSteps: number;
-  readonly trainer: TrainingClient;
-  readonly renderer: Renderer;
   readonly reference: SamplingClient | undefined;
   readonly loss: TracedLoss;
-  readonly resume: ResumePoint;
   readonly source$: Subject<SourceEvent>;
 }
 
-async function stepsOf(options: StepsOptions): Promise<(stop$: Observable<void>) => Observable<Step>> {
-  const { config, totalSteps, trainer, renderer, reference, loss, resume, source$ } = options;
+async function stepsOf(
+  { config, trainer, renderer, resume }: OpenRun<DpoConfig>,
+  { totalSteps, reference, loss, source$ }: StepsOptions,
+): Promise<(stop$: Observable<void>) => Observable<Step>> {
   const { batch, checkpointEvery, continueFrom, linear, repeatEpochs, shuffle, toPairs, trainUntil, withReference } =
     await import('../../operators/index.js');
   const { fromPreferences } = await import('../../sources/index.js');
@@ -198,17 +124,10 @@ async function openReference(
 }
 
 /** How many pairs the file has. Reads and tokenises all of it: a bad row is found before it costs a step. */
-async function countPairs(context: Context, config: DpoConfig, renderer: Renderer): Promise<number> {
+async function countPairs({ context, config, renderer }: OpenRun<DpoConfig>): Promise<number> {
   const { fromPreferences } = await import('../../sources/index.js');
   const { toPairs } = await import('../../operators/index.js');
   const { data, skipBadRows, maxLength } = config;
-  const pairs = fromPreferences(data, { onBadRow: skipBadRows ? 'skip' : 'error' }).pipe(
-    toPairs(renderer, maxLength === undefined ? {} : { maxLength }),
-    counted(),
-    takeUntil(context.interrupted$),
-  );
-  const found = await waitFor(context, `reading ${basename(data)}`, firstValueFrom(pairs, { defaultValue: 0 }));
-  if (found === 0) throw new CliError(`${data} holds no preferences`);
-  note(context, `${basename(data)}: ${count(found, 'pair')}`);
-  return found;
+  const rows = fromPreferences(data, { onBadRow: skipBadRows ? 'skip' : 'error' });
+  return countRows(context, data, rows.pipe(toPairs(renderer, maxLength === undefined ? {} : { maxLength })), 'pair');
 }

@@ -1,110 +1,57 @@
-import { firstValueFrom, take, takeUntil } from 'rxjs';
+import { take, takeUntil } from 'rxjs';
 import type { ServiceClient } from '../../../client/index.js';
-import type { RlLoss, RlResumePoint } from '../../../rl/index.js';
-import { withService } from '../../clients.js';
+import type { RlLoss } from '../../../rl/index.js';
 import { CliError } from '../../CliError.js';
+import { withService } from '../../clients.js';
 import { note, type Context } from '../../context.js';
-import { count } from '../../output/format.js';
-import { calibrate } from './calibrate.js';
-import { rowsOf } from './rowsOf.js';
-import { loadReward, type TaskRow } from './loadReward.js';
 import { loadRenderer } from '../../loadRenderer.js';
-import { countRows } from '../countRows.js';
-import { followRun, openTrainer, reportRun, resumeCommand, type Outcome } from '../followRun.js';
-import { learningRateFor } from '../learningRateFor.js';
-import { planFolder, type RunConfig, type RunFolderOptions, type RunPlan, type RunShape } from '../runFolder.js';
+import { count } from '../../output/format.js';
 import { waitFor } from '../../terminal/waitFor.js';
+import { countRows } from '../countRows.js';
+import type { RunWork } from '../followRun.js';
+import { learningRateFor } from '../learningRateFor.js';
+import { GRPO, type Config, type Given } from '../options.js';
+import { planRun } from '../planRun.js';
+import { runCommand, type OpenRun, type RunKind } from '../runCommand.js';
+import { calibrate } from './calibrate.js';
+import { loadReward, type TaskRow } from './loadReward.js';
+import { rowsOf } from './rowsOf.js';
 
-interface GrpoConfig extends RunConfig {
-  /** The module that grades answers. */
-  readonly reward?: string;
-  readonly loss: string;
-  readonly group: number;
-  readonly groupsPerBatch: number;
-  readonly maxStepsOffPolicy: number;
-  readonly minibatches: number;
-  readonly rank: number;
-  readonly learningRate?: number;
-  readonly maxTokens: number;
-  readonly temperature?: number;
-  readonly klPenalty?: number;
-  readonly epochs: number;
-  readonly steps?: number;
-  readonly renderer?: string;
-  readonly seed: number;
-  readonly checkpointEvery: number;
-}
+type GrpoConfig = Config<typeof GRPO>;
 
-type GrpoCommandOptions = RunFolderOptions & Partial<GrpoConfig> & { readonly calibrate?: number | true };
-
-const SHAPE: RunShape<GrpoConfig> = {
-  command: 'grpo',
-  defaults: {
-    loss: 'importance_sampling',
-    group: 16,
-    groupsPerBatch: 32,
-    maxStepsOffPolicy: 0,
-    minibatches: 1,
-    rank: 32,
-    maxTokens: 512,
-    epochs: 1,
-    seed: 0,
-    checkpointEvery: 20,
+const KIND: RunKind<typeof GRPO> & { readonly check: (config: GrpoConfig) => void } = {
+  name: 'grpo',
+  options: GRPO,
+  isRl: true,
+  loss: ({ loss }) => loss,
+  check: ({ reward }) => {
+    if (reward === undefined)
+      throw new CliError('No reward', {
+        details: 'Give --reward <module>: it exports (answer, task) => number as its default.',
+        exitCode: 2,
+      });
   },
-  others: ['reward', 'learningRate', 'temperature', 'klPenalty', 'steps', 'renderer'],
-  mayChange: ['checkpointEvery'],
+  prepare,
 };
 const CALIBRATION_GROUPS = 8;
 
 /** Reinforcement learning on a file of tasks and a module that grades answers. */
-export default async function grpo(context: Context, options: GrpoCommandOptions, data?: string): Promise<number> {
-  const plan = await planFolder(SHAPE, options as never, data, context.now());
-  if (plan.config.reward === undefined) {
-    throw new CliError('No reward', {
-      details: 'Give --reward <module>: it exports (answer, task) => number as its default.',
-      exitCode: 2,
-    });
-  }
-  const { resumeRl } = await import('../../../rl/index.js');
-  if (options.calibrate !== undefined) {
-    const groups = options.calibrate === true ? CALIBRATION_GROUPS : options.calibrate;
-    return withService(context, (service) => calibrated(context, service, plan.config, groups));
-  }
-  const resume = plan.resumed ? await firstValueFrom(resumeRl(plan.folder)) : { steps: 0, batches: 0 };
-  let outcome: Outcome;
-  try {
-    outcome = await withService(context, (service) => run(context, service, plan, resume));
-  } catch (error) {
-    const { checkpoint } = await firstValueFrom(resumeRl(plan.folder));
-    if (checkpoint !== undefined)
-      note(context, `Continue from step ${checkpoint.steps} with: ${resumeCommand('grpo', plan.folder)}`);
-    throw error;
-  }
-  const reward = outcome.last?.metrics['env/all/reward/total'];
-  return reportRun(context, 'grpo', plan.folder, outcome, reward === undefined ? [] : [['Reward', reward]]);
+export default async function grpo(context: Context, given: Given<typeof GRPO>, data?: string): Promise<number> {
+  if (given.calibrate === undefined) return runCommand(context, KIND, given, data);
+  const { config } = await planRun(KIND, given, data, context.now());
+  KIND.check(config);
+  const groups = given.calibrate === true ? CALIBRATION_GROUPS : given.calibrate;
+  return withService(context, (service) => calibrated(context, service, config, groups));
 }
 
-async function run(
-  context: Context,
-  service: ServiceClient,
-  plan: RunPlan<GrpoConfig>,
-  resume: RlResumePoint,
-): Promise<Outcome> {
-  const { config, folder } = plan;
+async function prepare(run: OpenRun<GrpoConfig>): Promise<RunWork> {
+  const { context, service, config, folder, resume, trainer, renderer, baseModel } = run;
   const { groupsPerBatch, klPenalty } = config;
-  const trainer = await waitFor(context, 'opening the model', openTrainer(service, config, resume), service.events$);
-  const renderer = await loadRenderer(context, () => trainer.getRenderer(config.renderer), service.events$);
-  const baseModel = config.model ?? (await trainer.getInfo()).modelData.modelName ?? '';
   const learningRate = config.learningRate ?? (await rlLearningRate(baseModel));
   const agent = await loadReward(config.reward!, renderer, samplingOf(config));
   const tasks = await rowsOf(config.data);
   const found = await countRows(context, config.data, tasks, 'task');
   const totalSteps = config.steps ?? Math.ceil((found * config.epochs) / groupsPerBatch);
-  note(
-    context,
-    `${count(totalSteps, 'step')} of ${groupsPerBatch} × ${config.group} rollouts, learning rate ${learningRate}, log in ${folder}` +
-      (resume.steps > 0 ? `, resumed after step ${resume.steps}` : ''),
-  );
   if (altersSampling(config)) {
     note(
       context,
@@ -135,16 +82,15 @@ async function run(
       if (event.type === 'rollout-failed' && event.final) note(context, `A rollout failed: ${String(event.error)}`);
     },
   });
-  return followRun(context, service, {
-    plan,
-    model: baseModel,
+  const decode = (tokens: ArrayLike<number>) => renderer.tokenizer.decode(tokens);
+  return {
     totalSteps,
-    resume,
+    about: ` of ${groupsPerBatch} × ${config.group} rollouts, learning rate ${learningRate}`,
     nothing: [
       'No group had answers of different reward: nothing was trained',
       { details: 'The same command with --calibrate says what there is to learn.' },
     ],
-    decode: (tokens) => renderer.tokenizer.decode(tokens),
+    decode,
     steps: (stop$, counted) =>
       tasks.pipe(
         repeatEpochs(config.steps === undefined ? { epochs: config.epochs } : {}),
@@ -152,12 +98,10 @@ async function run(
         takeUntil(stop$),
         learning,
         counted(),
-        rlLog(folder, {
-          config: { ...config, learningRate },
-          decode: (tokens) => renderer.tokenizer.decode(tokens),
-        }),
+        rlLog(folder, { config: { ...config, learningRate }, decode }),
       ),
-  });
+    told: (last) => [['Reward', last?.metrics['env/all/reward/total']]],
+  };
 }
 
 async function calibrated(

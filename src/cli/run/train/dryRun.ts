@@ -7,10 +7,10 @@ import { loadRenderer } from '../../loadRenderer.js';
 import { count } from '../../output/format.js';
 import { printProperties } from '../../output/print.js';
 import { readExampleTokens } from './readExamples.js';
-import type { TrainPlan } from './TrainConfig.js';
+import type { TrainConfig } from './train.js';
 
 /** Says what a run would train on and cost. Nothing is sent to the service. */
-export async function dryRun(context: Context, { config, spending }: TrainPlan): Promise<number> {
+export async function dryRun(context: Context, config: TrainConfig): Promise<number> {
   const { model, batchSize, epochs } = config;
   if (model === undefined) {
     throw new CliError('--dry-run without --model', {
@@ -28,10 +28,10 @@ export async function dryRun(context: Context, { config, spending }: TrainPlan):
   const validations = held === undefined ? 0 : Math.floor(steps / (config.validateEvery ?? config.checkpointEvery));
   const validated = (held?.tokens ?? 0) * validations;
   const { priceOf, readPrices } = await import('../../../evals/index.js');
-  const { asOf, models } = readPrices(spending.prices);
+  const { asOf, models } = readPrices(config.prices);
   const counts = { prompt: 0, cached: 0, sampled: 0, trained: trained + validated };
   const usd = models[model] === undefined ? undefined : priceOf(counts, models[model]);
-  const { budgetUsd = Infinity, budgetTokens = Infinity } = spending;
+  const { budgetUsd = Infinity, budgetTokens = Infinity } = config;
   const fits = counts.trained <= budgetTokens && (usd ?? 0) <= budgetUsd;
   printProperties(
     context,

@@ -10,7 +10,8 @@ import { CliError } from '../../CliError.js';
 import { count } from '../../output/format.js';
 import type { Status } from '../../terminal/statusLine.js';
 import { waitFor } from '../../terminal/waitFor.js';
-import { datumOptions, type TrainConfig } from './TrainConfig.js';
+import type { TrainConfig } from './train.js';
+import { datumOptions } from './trainingSteps.js';
 import { RowReport } from './RowReport.js';
 
 /** How many training examples a file makes. Reads and tokenises all of it: a bad row is found before it costs a step. */

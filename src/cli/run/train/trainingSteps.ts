@@ -1,20 +1,15 @@
 import { identity, type Observable, take } from 'rxjs';
-import type { Renderer } from '../../../chat/renderers/Renderer.js';
-import type { TrainingClient } from '../../../client/TrainingClient.js';
-import type { ResumePoint } from '../../../sources/resumeFrom.js';
-import type { SourceEvent } from '../../../sources/index.js';
-import type { Step } from '../../../operators/step.js';
+import type { TrainOn } from '../../../chat/renderers/Renderer.js';
 import type { Schedule } from '../../../operators/schedules.js';
+import type { Step } from '../../../operators/step.js';
+import type { SourceEvent } from '../../../sources/index.js';
 import type { Datum } from '../../../wire/datum.js';
-import { datumOptions, type TrainConfig } from './TrainConfig.js';
+import type { OpenRun } from '../runCommand.js';
+import type { TrainConfig } from './train.js';
 
 export interface TrainingStepsOptions {
-  readonly config: TrainConfig;
   readonly learningRate: number;
   readonly totalSteps: number;
-  readonly trainer: TrainingClient;
-  readonly renderer: Renderer;
-  readonly resume: ResumePoint;
   /** Held-out examples; none without a file of them. */
   readonly validation: readonly Datum[];
   /** Told how the data is read. */
@@ -25,9 +20,9 @@ const SHUFFLE_WINDOW = 4096;
 
 /** The steps of a run: nothing is sent before subscribe. `stop$` stops it: steps that are submitted are finished, and the last one is saved. */
 export async function trainingSteps(
-  options: TrainingStepsOptions,
+  { config, trainer, renderer, resume }: OpenRun<TrainConfig>,
+  { learningRate, totalSteps, validation, onEvent }: TrainingStepsOptions,
 ): Promise<(stop$: Observable<void>) => Observable<Step>> {
-  const { config, learningRate, totalSteps, trainer, renderer, resume, validation, onEvent } = options;
   const { batch, checkpointEvery, continueFrom, evaluateEvery, repeatEpochs, shuffle, toDatums, trainUntil } =
     await import('../../../operators/index.js');
   const { fromConversations } = await import('../../../sources/index.js');
@@ -61,3 +56,9 @@ async function scheduleOf({ schedule, warmUp }: TrainConfig, rate: number, steps
   if (schedule === 'constant') return constant(rate, { warmUp });
   return (schedule === 'linear' ? linear : cosine)(rate, { steps, warmUp: Math.min(warmUp, steps - 1) });
 }
+
+/** How conversations become examples in this run. */
+export const datumOptions = ({ trainOn, maxLength }: TrainConfig): { trainOn?: TrainOn; maxLength?: number } => ({
+  ...(trainOn === undefined ? {} : { trainOn }),
+  ...(maxLength === undefined ? {} : { maxLength }),
+});

@@ -1,0 +1,127 @@
+import { firstValueFrom } from 'rxjs';
+import type { Renderer } from '../../chat/renderers/Renderer.js';
+import type { ServiceClient, TrainingClient } from '../../client/index.js';
+import type { RlResumePoint } from '../../rl/index.js';
+import type { LossFnType } from '../../wire/training.js';
+import { withService } from '../clients.js';
+import { note, type Context } from '../context.js';
+import { loadRenderer } from '../loadRenderer.js';
+import { count } from '../output/format.js';
+import { waitFor } from '../terminal/waitFor.js';
+import { followRun, type Outcome, type RunWork } from './followRun.js';
+import type { Config, Given, RunOptions } from './options.js';
+import { planRun, resumeCommand, type RunCommand, type RunPlan } from './planRun.js';
+import { reportRun } from './reportRun.js';
+
+/** What a command that trains does in its own way. */
+export interface RunKind<O extends RunOptions> extends RunCommand<O> {
+  /** Its log is that of reinforcement learning. */
+  readonly isRl?: true;
+  /** A loss of the service that it needs. */
+  readonly loss?: (config: Config<O>) => LossFnType;
+  /** Refuses what cannot work, before the service is asked for anything. @throws CliError */
+  readonly check?: (config: Config<O>) => void;
+  readonly prepare: (run: OpenRun<Config<O>>) => Promise<RunWork>;
+}
+
+/** A run whose model is open. */
+export interface OpenRun<C> {
+  readonly context: Context;
+  readonly service: ServiceClient;
+  readonly config: C;
+  readonly folder: string;
+  readonly resume: RlResumePoint;
+  readonly trainer: TrainingClient;
+  readonly renderer: Renderer;
+  readonly baseModel: string;
+}
+
+/** What the options of every command that trains say about the model. */
+interface Start {
+  readonly model?: string;
+  readonly from?: string;
+  readonly renderer?: string;
+  readonly rank: number;
+  readonly seed: number;
+  readonly trainMlp: boolean;
+  readonly trainAttn: boolean;
+  readonly trainUnembed: boolean;
+}
+
+/** Runs a command that trains: plan → resume → service → trainer → renderer → steps → report. */
+export async function runCommand<O extends RunOptions>(
+  context: Context,
+  kind: RunKind<O>,
+  given: Given<O>,
+  data: string | undefined,
+): Promise<number> {
+  const plan = await planRun(kind, given, data, context.now());
+  kind.check?.(plan.config);
+  const resume = plan.resumed ? await resumePoint(kind, plan.folder) : { steps: 0, batches: 0 };
+  const { dashboard } = given as { readonly dashboard?: number | true };
+  let outcome: Outcome;
+  try {
+    outcome = await withService(context, async (service) => {
+      const run = await openRun(context, service, kind, plan, resume);
+      const work = await kind.prepare(run);
+      note(
+        context,
+        `${count(work.totalSteps, 'step')}${work.about}, log in ${plan.folder}` +
+          (resume.steps > 0 ? `, continuing after step ${resume.steps}` : ''),
+      );
+      return followRun(run, work, dashboard);
+    });
+  } catch (error) {
+    const { checkpoint } = await resumePoint(kind, plan.folder);
+    if (checkpoint !== undefined)
+      note(context, `Continue from step ${checkpoint.steps} with: ${resumeCommand(kind.name, plan.folder)}`);
+    throw error;
+  }
+  return reportRun(context, kind.name, plan.folder, outcome);
+}
+
+async function resumePoint({ isRl }: Pick<RunKind<RunOptions>, 'isRl'>, folder: string): Promise<RlResumePoint> {
+  if (isRl === true) return firstValueFrom((await import('../../rl/index.js')).resumeRl(folder));
+  return firstValueFrom((await import('../../sources/index.js')).resumeFrom(folder));
+}
+
+async function openRun<O extends RunOptions>(
+  context: Context,
+  service: ServiceClient,
+  kind: RunKind<O>,
+  { config, folder }: RunPlan<Config<O>>,
+  resume: RlResumePoint,
+): Promise<OpenRun<Config<O>>> {
+  const start = config as unknown as Start;
+  if (kind.loss !== undefined) await warnOfUse(context, service, start.model, kind.loss(config));
+  const trainer = await waitFor(context, 'opening the model', openTrainer(service, start, resume), service.events$);
+  const renderer = await loadRenderer(context, () => trainer.getRenderer(start.renderer), service.events$);
+  const baseModel = start.model ?? (await trainer.getInfo()).modelData.modelName ?? '';
+  return { context, service, config, folder, resume, trainer, renderer, baseModel };
+}
+
+/** The model of a run: a new one, or as the newest checkpoint of the run has it. */
+function openTrainer(
+  service: ServiceClient,
+  { model, from, rank, seed, trainMlp, trainAttn, trainUnembed }: Start,
+  { checkpoint }: RlResumePoint,
+): PromiseLike<TrainingClient> {
+  if (checkpoint !== undefined) return service.createTrainingClientFromStateWithOptimizer(checkpoint.statePath);
+  if (from !== undefined) return service.createTrainingClientFromState(from);
+  return service.createLoraTrainingClient({ baseModel: model!, rank, seed, trainMlp, trainAttn, trainUnembed });
+}
+
+/**
+ * Says before anything is sent what will not work at this service, by its list of models and by a profile of it. A model that is not listed is
+ * tried all the same: not every server lists all that it has.
+ */
+async function warnOfUse(
+  context: Context,
+  service: ServiceClient,
+  baseModel: string | undefined,
+  loss: LossFnType,
+): Promise<void> {
+  const use = { losses: [loss], ...(baseModel === undefined ? {} : { baseModel }) };
+  const problems = await waitFor(context, 'asking the service', service.checkUse(use), service.events$);
+  for (const { text } of problems) note(context, `Warning: ${text}`);
+}
