@@ -4,7 +4,6 @@ import { join, relative } from 'node:path';
 import { repositoryOf } from '../../adapters/baseModel.js';
 import { exportPeft } from '../../adapters/exportPeft.js';
 import type { Server } from '../../adapters/servers.js';
-import { byteBar, type ByteBar } from '../terminal/byteBar.js';
 import { CliError } from '../CliError.js';
 import { withRest } from '../clients.js';
 import { note, type Context } from '../context.js';
@@ -16,6 +15,7 @@ import { matchesGlob } from './hub/matchesGlob.js';
 import { modelCard } from './hub/modelCard.js';
 import { withHttp } from '../http.js';
 import { printProperties } from '../output/print.js';
+import type { Status } from '../terminal/statusLine.js';
 import { waitFor } from '../terminal/waitFor.js';
 
 export interface PushHfOptions {
@@ -40,7 +40,8 @@ export default async function checkpointPushHf(context: Context, options: PushHf
   const folder = await mkdtemp(join(tmpdir(), 'tinker-rx-push-'));
   try {
     const { id, revision, url } = await withHttp(async (http) => {
-      const user = await waitFor(context, 'asking the hub', HubRepository.whoami(http, token, endpoint));
+      const hub = await HubRepository.open(http, token, endpoint);
+      const user = await waitFor(context, 'asking the hub', hub.whoami());
       const name = options.repo ?? safeName(`tinker-${info.baseModel.split('/').at(-1)}-${trainingRunId}`);
       const id = name.includes('/') ? name : `${user}/${name}`;
       const revision = options.revision ?? (options.repo === undefined ? safeName(checkpointId) : 'main');
@@ -58,8 +59,7 @@ export default async function checkpointPushHf(context: Context, options: PushHf
       const { notes } = await waitFor(context, 'writing the adapter', exporting);
       for (const one of notes) note(context, one);
       if (options.modelCard) await writeFile(join(adapter, 'README.md'), modelCard(path, id, info));
-      const repository = new HubRepository(http, token, endpoint, id);
-      const url = await push(context, repository, adapter, revision, path, options);
+      const url = await push(context, hub, { id, adapter, revision, path, options });
       return { id, revision, url };
     });
     const isPublic = options.public === true;
@@ -79,38 +79,35 @@ export default async function checkpointPushHf(context: Context, options: PushHf
   }
 }
 
+interface Push {
+  readonly id: string;
+  readonly adapter: string;
+  readonly revision: string;
+  readonly path: string;
+  readonly options: PushHfOptions;
+}
+
 async function push(
   context: Context,
-  repository: HubRepository,
-  folder: string,
-  revision: string,
-  path: string,
-  options: PushHfOptions,
+  hub: HubRepository,
+  { id, adapter, revision, path, options }: Push,
 ): Promise<string> {
-  const bars = new Map<string, ByteBar>();
+  let uploading: Status | undefined;
   const work = async () => {
-    await repository.create(options.public !== true);
-    if (revision !== 'main') await repository.createBranch(revision);
-    const there = /tinker:\/\/[^\s`]+/.exec((await repository.readText('README.md', revision)) ?? '')?.[0];
+    await hub.create(id, revision, options.public !== true);
+    const there = /tinker:\/\/[^\s`]+/.exec((await hub.readText(id, 'README.md', revision)) ?? '')?.[0];
     if (there !== undefined && there !== path)
       throw new CliError('The repository holds a different Tinker checkpoint', {
         details: `Found ${there}, expected ${path}.`,
       });
-    return repository.commit(await chosenFiles(folder, options), {
+    return hub.commit(id, await chosenFiles(adapter, options), {
       revision,
       message: options.commitMessage ?? `Upload ${path}`,
       createPr: options.createPr === true,
-      onUpload: (name, bytes, totalBytes) => {
-        const bar = bars.get(name) ?? byteBar(context, name);
-        bars.set(name, bar);
-        bar.update(bytes, totalBytes);
-        if (bytes < totalBytes) return;
-        bar.end();
-        bars.delete(name);
-      },
+      onUpload: (name, fraction) => (uploading = { label: `uploading ${name}`, fraction }),
     });
   };
-  return waitFor(context, () => (bars.size > 0 ? undefined : `uploading to ${repository.id}`), work());
+  return waitFor(context, () => uploading ?? `uploading to ${id}`, work());
 }
 
 async function chosenFiles(

@@ -1,8 +1,6 @@
-import { createReadStream } from 'node:fs';
-import { open, readFile, stat } from 'node:fs/promises';
-import type { RequestInit, Response } from 'undici';
+import { pathToFileURL } from 'node:url';
+import type * as HuggingFace from '@huggingface/hub';
 import { CliError } from '../../CliError.js';
-import { fileDigest } from '../../fileDigest.js';
 import type { Http } from '../../http.js';
 
 /** A file to upload: where it is, and its name in the repository. */
@@ -15,166 +13,107 @@ export interface CommitOptions {
   readonly revision: string;
   readonly message: string;
   readonly createPr: boolean;
-  readonly onUpload?: (name: string, bytes: number, totalBytes: number) => void;
+  /** Told which part of a file is uploaded, from 0 to 1. */
+  readonly onUpload?: (name: string, fraction: number) => void;
 }
 
-const SAMPLE_BYTES = 512;
-
-/** One model repository of the Hugging Face hub, as far as uploading an adapter needs it. */
+/** One model repository of the Hugging Face hub, as far as uploading an adapter needs it. The protocol is their own package's. */
 export class HubRepository {
   readonly #http: Http;
-  readonly #token: string;
+  readonly #hub: typeof HuggingFace;
+  readonly #call: { readonly accessToken: string; readonly hubUrl: string; readonly fetch: typeof fetch };
 
-  constructor(
-    http: Http,
-    token: string,
-    readonly endpoint: string,
-    readonly id: string,
-  ) {
+  private constructor(http: Http, hub: typeof HuggingFace, token: string, endpoint: string) {
     this.#http = http;
-    this.#token = token;
+    this.#hub = hub;
+    // undici's fetch goes through the usual proxy variables.
+    const fetching = ((url: string, init) => http.fetch(url, init as never)) as typeof fetch;
+    this.#call = { accessToken: token, hubUrl: endpoint, fetch: fetching };
   }
 
-  /** The user's name. @throws CliError where the token is not good. */
-  static async whoami(http: Http, token: string, endpoint: string): Promise<string> {
-    const response = await http.fetch(`${endpoint}/api/whoami-v2`, { headers: { authorization: `Bearer ${token}` } });
-    const { name } = (await response.json().catch(() => ({}))) as { readonly name?: string };
-    if (!response.ok || name === undefined)
+  /** @throws CliError where the package is not installed */
+  static async open(http: Http, token: string, endpoint: string): Promise<HubRepository> {
+    return new HubRepository(http, await loadHub(), token, endpoint);
+  }
+
+  /** The user's name. @throws CliError where the token is not good */
+  async whoami(): Promise<string> {
+    const user = await this.#hub.whoAmI(this.#call).catch((error: unknown) => {
+      if (statusOf(error) !== 401) throw refusal(error);
       throw new CliError('Not logged in to Hugging Face', { details: 'Run: hf auth login, or set HF_TOKEN' });
-    return name;
+    });
+    return user.name;
   }
 
-  /** Makes the repository; one that is there already is fine. */
-  async create(isPrivate: boolean): Promise<void> {
-    const [organization, name] = this.id.split('/');
-    await this.#call('api/repos/create', { name, organization, private: isPrivate, type: 'model' }, [409]);
-  }
-
-  async createBranch(revision: string): Promise<void> {
-    await this.#call(`api/models/${this.id}/branch/${encodeURIComponent(revision)}`, {}, [409]);
+  /** Makes the repository and the branch; what exists already is fine. */
+  async create(repo: string, revision: string, isPrivate: boolean): Promise<void> {
+    await this.#hub
+      .createRepo({ ...this.#call, repo, visibility: isPrivate ? 'private' : 'public' })
+      .catch(unlessThere);
+    if (revision !== 'main') await this.#hub.createBranch({ ...this.#call, repo, branch: revision }).catch(unlessThere);
   }
 
   /** A text file of the repository; undefined where it has none. */
-  async readText(name: string, revision: string): Promise<string | undefined> {
-    const response = await this.#fetch(`${this.id}/resolve/${encodeURIComponent(revision)}/${name}`, {});
+  async readText(repo: string, name: string, revision: string): Promise<string | undefined> {
+    const { hubUrl, accessToken } = this.#call;
+    const headers = { authorization: `Bearer ${accessToken}` };
+    const url = `${hubUrl}/${repo}/resolve/${encodeURIComponent(revision)}/${name}`;
+    const response = await this.#http.fetch(url, { headers });
     return response.ok ? response.text() : undefined;
   }
 
   /** Uploads files as one commit; gives the address of the commit or of the pull request. */
-  async commit(files: readonly HubFile[], { revision, message, createPr, onUpload }: CommitOptions): Promise<string> {
-    const at = encodeURIComponent(revision);
-    const large = await this.#largeFiles(files, at);
-    const lines: object[] = [{ key: 'header', value: { summary: message, description: '' } }];
-    for (const file of files) {
-      if (large.has(file.name)) lines.push({ key: 'lfsFile', value: await this.#uploadLarge(file, onUpload) });
-      else
-        lines.push({
-          key: 'file',
-          value: { path: file.name, content: (await readFile(file.path)).toString('base64'), encoding: 'base64' },
-        });
-    }
-    const response = await this.#fetch(`api/models/${this.id}/commit/${at}${createPr ? '?create_pr=1' : ''}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/x-ndjson' },
-      body: lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
-    });
-    const answer = (await checked(response)) as { readonly commitUrl?: string; readonly pullRequestUrl?: string };
-    return answer.pullRequestUrl ?? answer.commitUrl ?? `${this.endpoint}/${this.id}`;
-  }
-
-  /** The hub decides which files go to its large-file store. */
-  async #largeFiles(files: readonly HubFile[], at: string): Promise<ReadonlySet<string>> {
-    const described = await Promise.all(
-      files.map(async ({ path, name }) => ({
+  async commit(
+    repo: string,
+    files: readonly HubFile[],
+    { revision, message, createPr, onUpload }: CommitOptions,
+  ): Promise<string> {
+    const committing = this.#hub.commitIter({
+      ...this.#call,
+      repo,
+      branch: revision,
+      title: message,
+      isPullRequest: createPr,
+      operations: files.map(({ path, name }) => ({
+        operation: 'addOrUpdate',
         path: name,
-        size: (await stat(path)).size,
-        sample: await sampleOf(path),
+        content: pathToFileURL(path),
       })),
-    );
-    const answer = (await this.#call(`api/models/${this.id}/preupload/${at}`, { files: described })) as {
-      readonly files: readonly { readonly path: string; readonly uploadMode: string }[];
-    };
-    return new Set(answer.files.filter(({ uploadMode }) => uploadMode === 'lfs').map(({ path }) => path));
-  }
-
-  async #uploadLarge({ path, name }: HubFile, onUpload: CommitOptions['onUpload']): Promise<object> {
-    const { size } = await stat(path);
-    const oid = await fileDigest(path, 'sha256', 'hex');
-    const batch = { operation: 'upload', transfers: ['basic'], hash_algo: 'sha256', objects: [{ oid, size }] };
-    const { objects } = (await this.#call(
-      `${this.id}.git/info/lfs/objects/batch`,
-      batch,
-      [],
-      'application/vnd.git-lfs+json',
-    )) as LfsBatch;
-    const { actions, error } = objects[0] ?? {};
-    if (error !== undefined) throw new CliError(`The hub refused ${name}: ${error.message}`);
-    // No action: the hub has these bytes already.
-    if (actions?.upload !== undefined) {
-      const body = progressStream(path, (bytes) => onUpload?.(name, bytes, size));
-      const headers = { ...actions.upload.header, 'content-length': String(size) };
-      const sent = await this.#http.fetch(actions.upload.href, { method: 'PUT', headers, body, duplex: 'half' });
-      if (!sent.ok) throw new CliError(`Uploading ${name} failed: HTTP ${sent.status}`);
+    });
+    try {
+      for (;;) {
+        const { value, done } = await committing.next();
+        if (done === true) return value?.pullRequestUrl ?? value?.commit.url ?? `${this.#call.hubUrl}/${repo}`;
+        if (value.event === 'fileProgress' && value.state === 'uploading') onUpload?.(value.path, value.progress);
+      }
+    } catch (error) {
+      throw refusal(error);
     }
-    if (actions?.verify !== undefined)
-      await checked(
-        await this.#http.fetch(actions.verify.href, {
-          method: 'POST',
-          headers: {
-            ...actions.verify.header,
-            authorization: `Bearer ${this.#token}`,
-            'content-type': 'application/vnd.git-lfs+json',
-          },
-          body: JSON.stringify({ oid, size }),
-        }),
-      );
-    return { path: name, algo: 'sha256', oid, size };
-  }
-
-  #fetch(path: string, init: RequestInit): Promise<Response> {
-    const headers = { authorization: `Bearer ${this.#token}`, ...(init.headers as Record<string, string> | undefined) };
-    return this.#http.fetch(`${this.endpoint}/${path}`, { ...init, headers });
-  }
-
-  async #call(path: string, json: object, fine: readonly number[] = [], type = 'application/json'): Promise<unknown> {
-    const headers = { 'content-type': type, accept: type };
-    return checked(await this.#fetch(path, { method: 'POST', headers, body: JSON.stringify(json) }), fine);
   }
 }
 
-interface LfsAction {
-  readonly href: string;
-  readonly header?: Readonly<Record<string, string>>;
-}
-interface LfsBatch {
-  readonly objects: readonly {
-    readonly actions?: { readonly upload?: LfsAction; readonly verify?: LfsAction };
-    readonly error?: { readonly message: string };
-  }[];
-}
-
-async function checked(response: Response, fine: readonly number[] = []): Promise<unknown> {
-  const text = await response.text();
-  if (response.ok || fine.includes(response.status)) return /^\s*[{[]/.test(text) ? JSON.parse(text) : {};
-  const reason = /"error"\s*:\s*"([^"]*)"/.exec(text)?.[1] ?? text.slice(0, 200);
-  throw new CliError(`Hugging Face answered HTTP ${response.status}`, { details: reason });
-}
-
-async function sampleOf(path: string): Promise<string> {
-  const file = await open(path);
+/** It is 11 MB with what it needs, for one command, so those who push install it. */
+async function loadHub(): Promise<typeof HuggingFace> {
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(SAMPLE_BYTES), 0, SAMPLE_BYTES, 0);
-    return buffer.subarray(0, bytesRead).toString('base64');
-  } finally {
-    await file.close();
+    return await import('@huggingface/hub');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new CliError('This command needs the package @huggingface/hub', {
+      details:
+        'Install it beside tinker-rx: npm install @huggingface/hub\n' +
+        'Or run both once: npx -p tinker-rx -p @huggingface/hub tinker-rx checkpoint push-hf',
+    });
   }
 }
 
-async function* progressStream(path: string, onBytes: (bytes: number) => void): AsyncGenerator<Buffer> {
-  let bytes = 0;
-  for await (const chunk of createReadStream(path)) {
-    yield chunk as Buffer;
-    bytes += (chunk as Buffer).length;
-    onBytes(bytes);
-  }
+const statusOf = (error: unknown): number | undefined => (error as { readonly statusCode?: number }).statusCode;
+
+function unlessThere(error: unknown): void {
+  if (statusOf(error) !== 409) throw refusal(error);
+}
+
+function refusal(error: unknown): unknown {
+  const status = statusOf(error);
+  if (status === undefined) return error;
+  return new CliError(`Hugging Face answered HTTP ${status}`, { details: (error as Error).message });
 }
