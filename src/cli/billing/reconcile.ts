@@ -1,7 +1,6 @@
 import { CliError } from '../CliError.js';
 import { withAdmin } from '../clients.js';
 import type { Context } from '../context.js';
-import { readSpent, sumOf } from '../run/Spending.js';
 import { printTable } from '../output/print.js';
 
 const HOUR_MS = 3_600_000;
@@ -10,7 +9,9 @@ const LONGEST_MS = 14 * 24 * HOUR_MS;
 
 /** Holds what a run counted against what the service billed for its sessions. */
 export default async function billingReconcile(context: Context, _options: object, folder: string): Promise<void> {
-  const lines = readSpent(folder);
+  const { readSpent, reconcileCost } = await import('../../evals/index.js');
+  const spent = readSpent(folder);
+  const { lines } = spent;
   if (lines.length === 0) {
     throw new CliError(`${folder} holds no costs`, {
       details: 'train, grpo, dpo and distill keep them as cost.jsonl in the folder of the run.',
@@ -24,9 +25,8 @@ export default async function billingReconcile(context: Context, _options: objec
   const usage = await withAdmin(context, 'asking for usage', (admin) =>
     admin.getBillingUsage({ startingOn: time(from), endingBefore: time(to) }),
   );
-  const { reconcileCost } = await import('../../evals/index.js');
   const found = reconcileCost(
-    sumOf(lines),
+    spent,
     usage,
     lines.map(({ sessionId }) => sessionId),
   );

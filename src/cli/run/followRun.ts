@@ -17,7 +17,7 @@ import type { SourceEvent } from '../../sources/index.js';
 import { CliError } from '../CliError.js';
 import { note, type Context } from '../context.js';
 import type { OpenRun } from './runCommand.js';
-import { largerBudget, Spending, type SpendingOptions } from './Spending.js';
+import { largerBudget, openSpending, type SpendingOptions } from './Spending.js';
 
 /** Adds what the run has cost to its steps. */
 export type Counted = <T extends Step>() => MonoTypeOperatorFunction<T>;
@@ -79,7 +79,7 @@ export async function followRun(
       note(context, 'Finishing the steps in flight and saving a checkpoint; Ctrl-C again stops at once.');
     (presses === 1 ? stop$ : abort$).next();
   });
-  const spending = await Spending.open(context, service, { folder, model: baseModel }, config);
+  const spending = await openSpending(context, service, { folder, model: baseModel }, config);
   let spent: BudgetSpent | undefined;
   const counting = spending.spent$.subscribe((found) => {
     spent = found;
@@ -98,7 +98,7 @@ export async function followRun(
   });
   try {
     await lastValueFrom(
-      steps(stop$, () => withCost(spending.cost$)).pipe(
+      steps(stop$, () => withCost(spending.cost$, { folder, service, model: baseModel })).pipe(
         shown,
         bar,
         tap((step) => {
@@ -118,14 +118,14 @@ export async function followRun(
   }
   if (presses > 1) await service.destroy();
   // A run that was finished before takes no step either.
-  if (last === undefined && presses === 0 && resume.steps === 0) throw new CliError(...nothing);
-  const early = (last?.index ?? -1) + 1 < totalSteps;
+  if (last === undefined && presses === 0 && spent === undefined && resume.steps === 0) throw new CliError(...nothing);
+  const early = (last?.index ?? resume.steps - 1) + 1 < totalSteps;
   return {
     last,
     told: told(last),
     checkpoint,
     interrupted: presses > 0 && early,
-    cost: spending.newest,
+    cost: spending.newest(),
     spent: early ? spent : undefined,
     largerBudget: largerBudget(config, spent),
   };

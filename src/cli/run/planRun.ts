@@ -44,15 +44,19 @@ export async function planRun<O extends RunOptions>(
     );
   const time = new Date(nowMs).toISOString().slice(0, 19).replaceAll(':', '').replace('T', '-');
   const folder = log ?? join('runs', `${basename(data).replace(/\..*$/, '')}-${time}`);
-  if (existsSync(join(folder, 'metrics.jsonl')))
-    throw new CliError(`${folder} holds a run already`, {
-      details: `Continue with: ${resumeCommand(name, folder)}\nOr choose another folder with --log.`,
-    });
   return {
     config: { command: name, ...defaultsOf(options), ...chosen, data: resolve(data) } as unknown as Config<O>,
     folder,
     resumed: false,
   };
+}
+
+/** Refuses a new run in the folder of another one. @throws CliError */
+export function refuseOldRun(name: string, folder: string): void {
+  if (!existsSync(join(folder, 'metrics.jsonl'))) return;
+  throw new CliError(`${folder} holds a run already`, {
+    details: `Continue with: ${resumeCommand(name, folder)}\nOr choose another folder with --log.`,
+  });
 }
 
 /** How to resume a run, as a command. */

@@ -21,7 +21,7 @@ export function reportRun(
     );
     return INTERRUPTED;
   }
-  if (last === undefined) note(context, 'The run was finished already.');
+  if (last === undefined && spent === undefined) note(context, 'The run was finished already.');
   const known = told.flatMap(([label, value]) => (value === undefined ? [] : [[label, value] as const]));
   printProperties(
     context,

@@ -9,8 +9,9 @@ import { loadRenderer } from '../loadRenderer.js';
 import { count } from '../output/format.js';
 import { waitFor } from '../terminal/waitFor.js';
 import { followRun, type Outcome, type RunWork } from './followRun.js';
+import { lockFolder } from './lockFolder.js';
 import type { Config, Given, RunOptions } from './options.js';
-import { planRun, resumeCommand, type RunCommand, type RunPlan } from './planRun.js';
+import { planRun, refuseOldRun, resumeCommand, type RunCommand, type RunPlan } from './planRun.js';
 import { reportRun } from './reportRun.js';
 
 /** What a command that trains does in its own way. */
@@ -48,7 +49,7 @@ interface Start {
   readonly trainUnembed: boolean;
 }
 
-/** Runs a command that trains: plan → resume → service → trainer → renderer → steps → report. */
+/** Runs a command that trains: plan → lock → resume → service → trainer → renderer → steps → report. */
 export async function runCommand<O extends RunOptions>(
   context: Context,
   kind: RunKind<O>,
@@ -57,6 +58,21 @@ export async function runCommand<O extends RunOptions>(
 ): Promise<number> {
   const plan = await planRun(kind, given, data, context.now());
   kind.check?.(plan.config);
+  const unlock = lockFolder(plan.folder, context.now());
+  try {
+    if (!plan.resumed) refuseOldRun(kind.name, plan.folder);
+    return await runLocked(context, kind, plan, given);
+  } finally {
+    unlock();
+  }
+}
+
+async function runLocked<O extends RunOptions>(
+  context: Context,
+  kind: RunKind<O>,
+  plan: RunPlan<Config<O>>,
+  given: Given<O>,
+): Promise<number> {
   const resume = plan.resumed ? await resumePoint(kind, plan.folder) : { steps: 0, batches: 0 };
   const { dashboard } = given as { readonly dashboard?: number | true };
   let outcome: Outcome;
