@@ -129,3 +129,43 @@ describe('a log folder', { timeout: 120_000 }, () => {
     expect(lines('run/metrics.jsonl')).toHaveLength(3);
   });
 });
+
+describe('data that goes bad during a run', { timeout: 120_000 }, () => {
+  const bad = 'not a row\n';
+  const good = () => readFileSync(path('rows.jsonl'), 'utf8');
+
+  it('is found before the first step, also with --steps', async () => {
+    writeFileSync(path('rows.jsonl'), `${good()}${bad}`);
+    const { code, stderr } = await run(train('--steps', '3'));
+    expect([code, stderr]).toEqual([1, expect.stringContaining('rows.jsonl:41: ') as string]);
+    expect(lines('run/metrics.jsonl')).toHaveLength(0);
+  });
+
+  it.each([
+    ['train', () => train('--steps', '100000')],
+    [
+      'dpo',
+      () => {
+        const pair = (index: number) => ({ prompt: `Number ${index}?`, chosen: 'One.', rejected: 'Two.' });
+        writeFileSync(path('rows.jsonl'), Array.from({ length: 8 }, (_, i) => `${JSON.stringify(pair(i))}\n`).join(''));
+        return ['dpo', ...train('--steps', '100000').slice(1)];
+      },
+    ],
+  ])('%s saves what it has trained, and continues without the bad row', async (name, args) => {
+    const running = run(args());
+    await until(() => lines('run/metrics.jsonl').length >= 3);
+    writeFileSync(path('rows.jsonl'), `${good()}${bad}`);
+    const { code, stderr } = await running;
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/Error: .*rows\.jsonl:\d+: /);
+    const steps = lines('run/metrics.jsonl').length;
+    expect(lines('run/checkpoints.jsonl').at(-1)).toMatchObject({ steps });
+    expect(stderr).toContain(
+      `Continue from step ${steps} with: tinker-rx ${name} --resume ${path('run')} --skip-bad-rows`,
+    );
+    const budget = String(1000 + cost(lines('run/metrics.jsonl').at(-1)));
+    const again = await run([name, '--resume', path('run'), '--skip-bad-rows', '--budget-tokens', budget]);
+    expect(again.code, again.stderr).toBe(0);
+    expect(lines('run/metrics.jsonl').length).toBeGreaterThan(steps);
+  });
+});

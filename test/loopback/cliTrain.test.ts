@@ -40,8 +40,8 @@ describe('train', () => {
   });
 
   it.each([
-    ['empty.jsonl', 'empty.jsonl holds nothing to train on'],
-    ['bad.jsonl', 'bad.jsonl holds nothing to train on'],
+    ['empty.jsonl', 'empty.jsonl holds no conversations'],
+    ['bad.jsonl', 'bad.jsonl holds no conversations, 2 bad rows skipped'],
   ])('with --steps is no success where %s has no row', { timeout: 60_000 }, async (name, message) => {
     const data = name === 'bad.jsonl' ? rowsIn(name, { a: 1 }, []) : rowsIn(name);
     const flags = ['-m', 'tinker-rx/tiny', '--rank', '4', '--steps', '2', '--skip-bad-rows'];

@@ -36,7 +36,8 @@ async function prepare(run: OpenRun<DistillConfig>): Promise<RunWork> {
   const teachers = await openTeachers(service, config.teacher ?? [baseModel]);
   const learningRate = config.learningRate ?? (await learningRateFor(baseModel));
   const prompts = promptsOf(context, config.data);
-  const found = config.steps === undefined ? await countRows(context, config.data, prompts, 'prompt') : 0;
+  const most = config.steps === undefined ? Infinity : config.steps * batchSize;
+  const found = await countRows(context, config.data, prompts.pipe(take(most)), 'prompt');
   const totalSteps = config.steps ?? Math.ceil((found * config.epochs) / batchSize);
   const { distill, rlLog } = await import('../../rl/index.js');
   const { repeatEpochs } = await import('../../operators/index.js');
@@ -60,10 +61,11 @@ async function prepare(run: OpenRun<DistillConfig>): Promise<RunWork> {
   return {
     totalSteps,
     about: `, learning rate ${learningRate}`,
-    steps: (stop$, counted) =>
+    steps: ({ stop$, counted, guarded }) =>
       prompts.pipe(
         repeatEpochs(config.steps === undefined ? { epochs: config.epochs } : {}),
         take(totalSteps * batchSize),
+        guarded(),
         takeUntil(stop$),
         learning,
         counted(),

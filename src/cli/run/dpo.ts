@@ -8,7 +8,7 @@ import type { ResumePoint } from '../../sources/resumeFrom.js';
 import { CliError } from '../CliError.js';
 import type { Context } from '../context.js';
 import { countRows } from './countRows.js';
-import type { RunWork } from './followRun.js';
+import type { RunTools, RunWork } from './followRun.js';
 import { DPO, type Config, type Given } from './options.js';
 import { runCommand, type OpenRun, type RunKind } from './runCommand.js';
 
@@ -26,7 +26,7 @@ async function prepare(run: OpenRun<DpoConfig>): Promise<RunWork> {
   const loss = await lossOf(run.config);
   const config = await withSettledReference(trainer, run.config, loss, resume);
   const reference = await openReference(service, config.reference);
-  const pairs = config.steps === undefined ? await countPairs(run) : 0;
+  const pairs = await countPairs(run);
   const totalSteps = config.steps ?? Math.ceil((pairs * config.epochs) / config.batchSize);
   const source$ = new Subject<SourceEvent>();
   const { metricsLog } = await import('../../sinks/index.js');
@@ -36,7 +36,7 @@ async function prepare(run: OpenRun<DpoConfig>): Promise<RunWork> {
     about:
       `, ${config.loss}, learning rate ${config.learningRate}` +
       (config.reference === undefined ? '' : `, reference ${config.reference}`),
-    steps: (stop$, counted) => steps(stop$).pipe(counted(), metricsLog(folder, { config })),
+    steps: (tools) => steps(tools).pipe(tools.counted(), metricsLog(folder, { config })),
     told: (last) => [
       ['Loss', last?.loss],
       ['Accuracy', last?.metrics['accuracy']],
@@ -56,7 +56,7 @@ interface StepsOptions {
 async function stepsOf(
   { config, trainer, renderer, resume }: OpenRun<DpoConfig>,
   { totalSteps, reference, loss, source$ }: StepsOptions,
-): Promise<(stop$: Observable<void>) => Observable<Step>> {
+): Promise<(tools: RunTools) => Observable<Step>> {
   const { batch, checkpointEvery, continueFrom, linear, repeatEpochs, shuffle, toPairs, trainUntil, withReference } =
     await import('../../operators/index.js');
   const { fromPreferences } = await import('../../sources/index.js');
@@ -73,11 +73,12 @@ async function stepsOf(
     toPairs(renderer, maxLength === undefined ? {} : { maxLength }),
     batch({ size: config.batchSize }),
     map((pairs) => pairs.flat()),
-    continueFrom(resume),
-    take(totalSteps - resume.batches),
   );
-  return (stop$) =>
+  return ({ stop$, guarded }) =>
     batches.pipe(
+      guarded(),
+      continueFrom(resume),
+      take(totalSteps - resume.batches),
       checkpointEvery({ steps: config.checkpointEvery, kind: 'both', atEnd: true }),
       reference === undefined ? identity : withReference<TrainingClient>(reference),
       // As trainPreferences does, but for a run that can be stopped.
@@ -123,11 +124,15 @@ async function openReference(
   );
 }
 
-/** How many pairs the file has. Reads and tokenises all of it: a bad row is found before it costs a step. */
+/** How many pairs the file has. Reads and tokenises what the run is going to read: a bad row is found before it costs a step. */
 async function countPairs({ context, config, renderer }: OpenRun<DpoConfig>): Promise<number> {
   const { fromPreferences } = await import('../../sources/index.js');
   const { toPairs } = await import('../../operators/index.js');
-  const { data, skipBadRows, maxLength } = config;
+  const { data, skipBadRows, maxLength, steps, batchSize } = config;
   const rows = fromPreferences(data, { onBadRow: skipBadRows ? 'skip' : 'error' });
-  return countRows(context, data, rows.pipe(toPairs(renderer, maxLength === undefined ? {} : { maxLength })), 'pair');
+  const pairs = rows.pipe(
+    toPairs(renderer, maxLength === undefined ? {} : { maxLength }),
+    take(steps === undefined ? Infinity : steps * batchSize + SHUFFLE_WINDOW),
+  );
+  return countRows(context, data, pairs, 'pair');
 }

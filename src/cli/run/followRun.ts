@@ -1,5 +1,7 @@
 import { basename } from 'node:path';
 import {
+  catchError,
+  EMPTY,
   identity,
   lastValueFrom,
   type MonoTypeOperatorFunction,
@@ -19,19 +21,23 @@ import { note, type Context } from '../context.js';
 import type { OpenRun } from './runCommand.js';
 import { largerBudget, openSpending, type SpendingOptions } from './Spending.js';
 
-/** Adds what the run has cost to its steps. */
-export type Counted = <T extends Step>() => MonoTypeOperatorFunction<T>;
+/** What a run uses of the one who follows it. */
+export interface RunTools {
+  /** Ends the run: steps in flight are finished, and the last one is saved. */
+  readonly stop$: Observable<void>;
+  /** Adds what the run has cost to its steps, before they are logged. */
+  readonly counted: <T extends Step>() => MonoTypeOperatorFunction<T>;
+  /** For the data: a failure of it ends the run as `stop$` does, so that no step is lost, and is reported after that. */
+  readonly guarded: <T>() => MonoTypeOperatorFunction<T>;
+}
 
 /** What a run is going to do. */
 export interface RunWork {
   readonly totalSteps: number;
   /** More of it, for the line that begins with the number of steps: `, learning rate 0.01`. */
   readonly about: string;
-  /**
-   * The steps, once they are in the log; `stop$` ends the data, so that steps in flight are finished and the last one is saved.
-   * `counted` adds the cost to a step, before it is logged.
-   */
-  readonly steps: (stop$: Observable<void>, counted: Counted) => Observable<Step>;
+  /** The steps, once they are in the log. */
+  readonly steps: (tools: RunTools) => Observable<Step>;
   /** Numbers to show at the end, by their labels; those that are undefined are left out. */
   readonly told: (last: Step | undefined) => readonly (readonly [label: string, value: number | undefined])[];
   /** What is wrong where not one step came of the data. Default: that it holds nothing to train on. */
@@ -40,8 +46,6 @@ export interface RunWork {
   readonly decode?: (tokens: ArrayLike<number>) => string;
   /** How the data is read, for the progress bar. */
   readonly source$?: Observable<SourceEvent>;
-  /** Called after the last step, or the failure. */
-  readonly ended?: () => void;
 }
 
 /** What a run came to. */
@@ -59,11 +63,11 @@ export interface Outcome {
 
 /**
  * Runs the steps with a log, a progress bar and perhaps a dashboard. The first Ctrl-C finishes and saves, the second one stops at once.
- * @throws CliError where not one step came of the data
+ * @throws CliError where not one step came of the data, and what the data failed with
  */
 export async function followRun(
   { context, service, config, folder, resume, baseModel }: OpenRun<{ readonly data: string } & SpendingOptions>,
-  { totalSteps, steps, told, nothing = [`${config.data} holds nothing to train on`], decode, source$, ended }: RunWork,
+  { totalSteps, steps, told, nothing = [`${config.data} holds nothing to train on`], decode, source$ }: RunWork,
   dashboardPort: number | true | undefined,
 ): Promise<Outcome> {
   const { progressBar } = await import('../../sinks/index.js');
@@ -96,9 +100,17 @@ export async function followRun(
     stream: context.stderr,
     ...(source$ === undefined ? {} : { source$ }),
   });
+  let failure: { readonly error: unknown } | undefined;
+  const guarded = <T>(): MonoTypeOperatorFunction<T> =>
+    catchError((error: unknown) => {
+      failure = { error };
+      stop$.next();
+      return EMPTY;
+    });
+  const counted = <T extends Step>() => withCost<T>(spending.cost$, { folder, service, model: baseModel });
   try {
     await lastValueFrom(
-      steps(stop$, () => withCost(spending.cost$, { folder, service, model: baseModel })).pipe(
+      steps({ stop$, counted, guarded }).pipe(
         shown,
         bar,
         tap((step) => {
@@ -114,8 +126,8 @@ export async function followRun(
     counting.unsubscribe();
     spending.close();
     await dashboard?.close();
-    ended?.();
   }
+  if (failure !== undefined) throw failure.error;
   if (presses > 1) await service.destroy();
   // A run that was finished before takes no step either.
   if (last === undefined && presses === 0 && spent === undefined && resume.steps === 0) throw new CliError(...nothing);

@@ -89,12 +89,16 @@ async function runLocked<O extends RunOptions>(
     });
   } catch (error) {
     const { checkpoint } = await resumePoint(kind, plan.folder);
-    if (checkpoint !== undefined)
-      note(context, `Continue from step ${checkpoint.steps} with: ${resumeCommand(kind.name, plan.folder)}`);
+    if (checkpoint !== undefined) {
+      const flags = 'skipBadRows' in kind.options && isBadRow(error) ? '--skip-bad-rows' : '';
+      note(context, `Continue from step ${checkpoint.steps} with: ${resumeCommand(kind.name, plan.folder, flags)}`);
+    }
     throw error;
   }
   return reportRun(context, kind.name, plan.folder, outcome);
 }
+
+const isBadRow = (error: unknown): boolean => (error as { readonly code?: unknown } | undefined)?.code === 'bad_row';
 
 async function resumePoint({ isRl }: Pick<RunKind<RunOptions>, 'isRl'>, folder: string): Promise<RlResumePoint> {
   if (isRl === true) return firstValueFrom((await import('../../rl/index.js')).resumeRl(folder));

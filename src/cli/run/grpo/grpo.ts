@@ -91,10 +91,11 @@ async function prepare(run: OpenRun<GrpoConfig>): Promise<RunWork> {
       { details: 'The same command with --calibrate says what there is to learn.' },
     ],
     decode,
-    steps: (stop$, counted) =>
+    steps: ({ stop$, counted, guarded }) =>
       tasks.pipe(
         repeatEpochs(config.steps === undefined ? { epochs: config.epochs } : {}),
         take(totalSteps * groupsPerBatch),
+        guarded(),
         takeUntil(stop$),
         learning,
         counted(),

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { lastValueFrom, type Observable, takeUntil, tap, toArray } from 'rxjs';
+import { lastValueFrom, type Observable, take, takeUntil, tap, toArray } from 'rxjs';
 import type { Renderer } from '../../../chat/renderers/Renderer.js';
 import type { SourceEvent } from '../../../sources/index.js';
 import type { Datum } from '../../../wire/datum.js';
@@ -11,13 +11,23 @@ import { count } from '../../output/format.js';
 import type { Status } from '../../terminal/statusLine.js';
 import { waitFor } from '../../terminal/waitFor.js';
 import type { TrainConfig } from './train.js';
-import { datumOptions } from './trainingSteps.js';
+import { datumOptions, SHUFFLE_WINDOW } from './trainingSteps.js';
 import { RowReport } from './RowReport.js';
 
-/** How many training examples a file makes. Reads and tokenises all of it: a bad row is found before it costs a step. */
+/**
+ * How many training examples a file makes. Reads and tokenises what the run is going to read, which is all of it without `steps`: a bad row is
+ * found before it costs a step.
+ */
 export async function countExamples(context: Context, config: TrainConfig, renderer: Renderer): Promise<number> {
   let examples = 0;
-  await read(context, config, renderer, config.data, (datums) => datums.pipe(tap(() => examples++)));
+  const { steps, batchSize } = config;
+  const most = steps === undefined ? Infinity : steps * batchSize + SHUFFLE_WINDOW;
+  await read(context, config, renderer, config.data, (datums) =>
+    datums.pipe(
+      take(most),
+      tap(() => examples++),
+    ),
+  );
   return examples;
 }
 

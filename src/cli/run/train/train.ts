@@ -1,8 +1,7 @@
-import { basename } from 'node:path';
 import { Subject, tap } from 'rxjs';
 import type { SourceEvent } from '../../../sources/index.js';
 import { CliError } from '../../CliError.js';
-import { note, type Context } from '../../context.js';
+import type { Context } from '../../context.js';
 import type { RunWork } from '../followRun.js';
 import { learningRateFor } from '../learningRateFor.js';
 import { TRAIN, type Config, type Given } from '../options.js';
@@ -10,7 +9,6 @@ import { planRun } from '../planRun.js';
 import { runCommand, type OpenRun, type RunKind } from '../runCommand.js';
 import { dryRun } from './dryRun.js';
 import { countExamples, readValidation } from './readExamples.js';
-import { RowReport } from './RowReport.js';
 import { trainingSteps } from './trainingSteps.js';
 
 export type TrainConfig = Config<typeof TRAIN>;
@@ -37,26 +35,21 @@ export default async function train(context: Context, given: Given<typeof TRAIN>
 
 async function prepare(run: OpenRun<TrainConfig>): Promise<RunWork> {
   const { context, config, folder, renderer } = run;
-  const examples = config.steps === undefined ? await countExamples(context, config, renderer) : 0;
+  const examples = await countExamples(context, config, renderer);
   const validation =
     config.validation === undefined ? [] : await readValidation(context, config, renderer, config.validation);
   const totalSteps = config.steps ?? Math.ceil((examples * config.epochs) / config.batchSize);
   const learningRate = config.learningRate ?? (await learningRateFor(run.baseModel));
   const source$ = new Subject<SourceEvent>();
-  const rows = new RowReport(config.data);
-  const onEvent = (event: SourceEvent) => {
-    rows.take(event);
-    source$.next(event);
-  };
   const { metricsLog } = await import('../../../sinks/index.js');
-  const steps = await trainingSteps(run, { learningRate, totalSteps, validation, onEvent });
+  const steps = await trainingSteps(run, { learningRate, totalSteps, validation, source$ });
   let validated: number | undefined;
   return {
     totalSteps,
     about: `, learning rate ${learningRate}`,
-    steps: (stop$, counted) =>
-      steps(stop$).pipe(
-        counted(),
+    steps: (tools) =>
+      steps(tools).pipe(
+        tools.counted(),
         metricsLog(folder, { config: { ...config, learningRate } }),
         tap((step) => (validated = step.evaluations?.at(-1)?.metrics['validation_loss'] ?? validated)),
       ),
@@ -65,11 +58,5 @@ async function prepare(run: OpenRun<TrainConfig>): Promise<RunWork> {
       ['Validation loss', validated],
     ],
     source$,
-    ended: () => {
-      // With --steps the file was not read before.
-      if (config.steps === undefined) return;
-      if (rows.losses !== '') note(context, `${basename(config.data)}${rows.losses.replace(',', ':')}`);
-      if (rows.unused !== undefined) note(context, rows.unused);
-    },
   };
 }

@@ -1,9 +1,10 @@
-import { identity, type Observable, take } from 'rxjs';
+import { identity, type Observable, type Subject, take } from 'rxjs';
 import type { TrainOn } from '../../../chat/renderers/Renderer.js';
 import type { Schedule } from '../../../operators/schedules.js';
 import type { Step } from '../../../operators/step.js';
 import type { SourceEvent } from '../../../sources/index.js';
 import type { Datum } from '../../../wire/datum.js';
+import type { RunTools } from '../followRun.js';
 import type { OpenRun } from '../runCommand.js';
 import type { TrainConfig } from './train.js';
 
@@ -13,24 +14,26 @@ export interface TrainingStepsOptions {
   /** Held-out examples; none without a file of them. */
   readonly validation: readonly Datum[];
   /** Told how the data is read. */
-  readonly onEvent: (event: SourceEvent) => void;
+  readonly source$: Subject<SourceEvent>;
 }
 
-const SHUFFLE_WINDOW = 4096;
+/** How many rows the shuffle holds. */
+export const SHUFFLE_WINDOW = 4096;
 
-/** The steps of a run: nothing is sent before subscribe. `stop$` stops it: steps that are submitted are finished, and the last one is saved. */
+/** The steps of a run: nothing is sent before subscribe. After `stop$` the steps that are submitted are finished, and the last one is saved. */
 export async function trainingSteps(
   { config, trainer, renderer, resume }: OpenRun<TrainConfig>,
-  { learningRate, totalSteps, validation, onEvent }: TrainingStepsOptions,
-): Promise<(stop$: Observable<void>) => Observable<Step>> {
+  { learningRate, totalSteps, validation, source$ }: TrainingStepsOptions,
+): Promise<(tools: RunTools) => Observable<Step>> {
   const { batch, checkpointEvery, continueFrom, evaluateEvery, repeatEpochs, shuffle, toDatums, trainUntil } =
     await import('../../../operators/index.js');
   const { fromConversations } = await import('../../../sources/index.js');
   const { seed, checkpointTtl, checkpointEvery: often, validateEvery = often } = config;
   const ttl = checkpointTtl === undefined ? {} : { ttlSeconds: checkpointTtl };
   const learning = await scheduleOf(config, learningRate, totalSteps);
-  return (stop$) =>
-    fromConversations(config.data, { onBadRow: config.skipBadRows ? 'skip' : 'error', onEvent }).pipe(
+  const onBadRow = config.skipBadRows ? 'skip' : 'error';
+  return ({ stop$, guarded }) =>
+    fromConversations(config.data, { onBadRow, onEvent: (event) => source$.next(event) }).pipe(
       repeatEpochs({
         ...(config.steps === undefined ? { epochs: config.epochs } : {}),
         // Each epoch on its own is told that it had nothing to train: an endless run of such would never end.
@@ -38,6 +41,7 @@ export async function trainingSteps(
           rows.pipe(shuffle({ window: SHUFFLE_WINDOW, seed: seed + epoch }), toDatums(renderer, datumOptions(config))),
       }),
       batch({ size: config.batchSize }),
+      guarded(),
       continueFrom(resume),
       take(totalSteps - resume.batches),
       checkpointEvery({ steps: often, kind: 'both', atEnd: true, ...ttl }),
