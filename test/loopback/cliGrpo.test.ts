@@ -45,6 +45,8 @@ describe('grpo', () => {
     expect(first.stderr).toMatch(/Dashboard: http:\/\//);
     expect(first.stderr).toMatch(/8 tasks/);
     expect(first.code, first.stderr).toBe(0);
+    expect(first.stderr).toMatch(/reward \d\.\d{3}/);
+    expect(first.stderr).not.toMatch(/ loss /);
     expect(first.stdout).toMatch(/Sampler\s+tinker:\/\//);
     const steps = lines('run/metrics.jsonl').map(({ reward }) => reward as number);
     expect(steps.length).toBeGreaterThan(1);
@@ -66,13 +68,18 @@ describe('grpo', () => {
     const found = JSON.parse(stdout) as Record<string, number>;
     expect(found).toMatchObject({ tasks: 4, group: 16 });
     expect(found['mixed']! + found['allGood']! + found['allBad']!).toBeCloseTo(1);
+    const answers = found['answers'] as unknown as { reward: number; text: string }[];
+    expect(answers.length).toBeGreaterThanOrEqual(3);
+    for (const { reward, text } of answers) expect([typeof reward, typeof text]).toStrictEqual(['number', 'string']);
     expect(existsSync(path('run'))).toBe(false);
   });
 
   it('--calibrate fails where no group has a spread of rewards', { timeout: 60_000 }, async () => {
     write('nothing.mjs', 'export default () => 0;');
-    const { code, stderr } = await run(args('--calibrate', '2', '--reward', path('nothing.mjs')));
+    const { code, stdout, stderr } = await run(args('--calibrate', '2', '--reward', path('nothing.mjs')));
     expect([code, stderr]).toEqual([1, expect.stringMatching(/nothing to learn.*\n.*too hard/s) as string]);
+    // That is when people need to read them.
+    expect(stdout).toMatch(/Some answers, the best and the worst of a task:\n {2}0\.000 {2}/);
   });
 
   it('is no success where no group has a spread of rewards', { timeout: 60_000 }, async () => {

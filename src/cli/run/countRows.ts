@@ -5,6 +5,16 @@ import { note, type Context } from '../context.js';
 import { count } from '../output/format.js';
 import { waitFor } from '../terminal/waitFor.js';
 
+/** Warns where all rows together do not fill the batch of one step: that is rarely meant. */
+export function warnOfFewRows(context: Context, rows: number, perStep: number, unit: string, flag: string): void {
+  if (rows >= perStep) return;
+  note(
+    context,
+    `Warning: ${count(rows, unit)} ${rows === 1 ? 'does' : 'do'} not fill a batch of ${perStep}, so a pass over the data is less than one step. ` +
+      `A smaller ${flag} gives more steps.`,
+  );
+}
+
 /** Reads a file once and says how many rows it has, by what they are called. @throws CliError where it has none */
 export async function countRows(
   context: Context,

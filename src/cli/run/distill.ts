@@ -4,7 +4,7 @@ import type { SamplingClient, ServiceClient } from '../../client/index.js';
 import { CliError } from '../CliError.js';
 import type { Context } from '../context.js';
 import { readPrompts } from '../sample/readPrompts.js';
-import { countRows } from './countRows.js';
+import { countRows, warnOfFewRows } from './countRows.js';
 import type { RunWork } from './followRun.js';
 import { learningRateFor } from './learningRateFor.js';
 import { DISTILL, type Config, type Given } from './options.js';
@@ -38,6 +38,7 @@ async function prepare(run: OpenRun<DistillConfig>): Promise<RunWork> {
   const prompts = promptsOf(context, config.data);
   const most = config.steps === undefined ? Infinity : config.steps * batchSize;
   const found = await countRows(context, config.data, prompts.pipe(take(most)), 'prompt');
+  warnOfFewRows(context, found, batchSize, 'prompt', '--batch-size');
   const totalSteps = config.steps ?? Math.ceil((found * config.epochs) / batchSize);
   const { distill, rlLog } = await import('../../rl/index.js');
   const { repeatEpochs } = await import('../../operators/index.js');
@@ -72,6 +73,7 @@ async function prepare(run: OpenRun<DistillConfig>): Promise<RunWork> {
         rlLog(folder, { config: { ...config, learningRate }, decode }),
       ),
     told: (last) => [['Teacher KL', last?.metrics['env/all/teacher_kl']]],
+    detail: ({ metrics }) => `teacher KL ${(metrics['env/all/teacher_kl'] ?? NaN).toFixed(4)}`,
     decode,
   };
 }

@@ -7,7 +7,7 @@ import type { SourceEvent } from '../../sources/index.js';
 import type { ResumePoint } from '../../sources/resumeFrom.js';
 import { CliError } from '../CliError.js';
 import type { Context } from '../context.js';
-import { countRows } from './countRows.js';
+import { countRows, warnOfFewRows } from './countRows.js';
 import type { RunTools, RunWork } from './followRun.js';
 import { DPO, type Config, type Given } from './options.js';
 import { runCommand, type OpenRun, type RunKind } from './runCommand.js';
@@ -27,6 +27,7 @@ async function prepare(run: OpenRun<DpoConfig>): Promise<RunWork> {
   const config = await withSettledReference(trainer, run.config, loss, resume);
   const reference = await openReference(service, config.reference);
   const pairs = await countPairs(run);
+  warnOfFewRows(run.context, pairs, config.batchSize, 'pair', '--batch-size');
   const totalSteps = config.steps ?? Math.ceil((pairs * config.epochs) / config.batchSize);
   const source$ = new Subject<SourceEvent>();
   const { metricsLog } = await import('../../sinks/index.js');
@@ -42,6 +43,7 @@ async function prepare(run: OpenRun<DpoConfig>): Promise<RunWork> {
       ['Accuracy', last?.metrics['accuracy']],
       ['Margin', last?.metrics['margin']],
     ],
+    lossFalls: true,
     source$,
   };
 }

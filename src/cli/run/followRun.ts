@@ -44,6 +44,10 @@ export interface RunWork {
   readonly nothing?: ConstructorParameters<typeof CliError>;
   /** Tokens to text, for the dashboard. Default: the numbers. */
   readonly decode?: (tokens: ArrayLike<number>) => string;
+  /** What the progress bar shows of a step. Default: its loss. */
+  readonly detail?: (step: Step) => string;
+  /** The loss should not grow: one far above the first is a run that has diverged. */
+  readonly lossFalls?: true;
   /** How the data is read, for the progress bar. */
   readonly source$?: Observable<SourceEvent>;
 }
@@ -67,7 +71,16 @@ export interface Outcome {
  */
 export async function followRun(
   { context, service, config, folder, resume, baseModel }: OpenRun<{ readonly data: string } & SpendingOptions>,
-  { totalSteps, steps, told, nothing = [`${config.data} holds nothing to train on`], decode, source$ }: RunWork,
+  {
+    totalSteps,
+    steps,
+    told,
+    nothing = [`${config.data} holds nothing to train on`],
+    decode,
+    detail,
+    lossFalls,
+    source$,
+  }: RunWork,
   dashboardPort: number | true | undefined,
 ): Promise<Outcome> {
   const { progressBar } = await import('../../sinks/index.js');
@@ -99,7 +112,9 @@ export async function followRun(
     cost$: spending.cost$,
     stream: context.stderr,
     ...(source$ === undefined ? {} : { source$ }),
+    ...(detail === undefined ? {} : { detail }),
   });
+  const warn = warnOfDivergence(context, lossFalls);
   let failure: { readonly error: unknown } | undefined;
   const guarded = <T>(): MonoTypeOperatorFunction<T> =>
     catchError((error: unknown) => {
@@ -114,6 +129,7 @@ export async function followRun(
         shown,
         bar,
         tap((step) => {
+          warn(step);
           last = step;
           checkpoint = step.checkpoint ?? checkpoint;
         }),
@@ -140,6 +156,25 @@ export async function followRun(
     cost: spending.newest(),
     spent: early ? spent : undefined,
     largerBudget: largerBudget(config, spent),
+  };
+}
+
+/** A loss this many times the first one is no noise. */
+const DIVERGED = 10;
+
+/** Says once that the loss is no number any more, or far above the first one. */
+function warnOfDivergence(context: Context, lossFalls = false): (step: Step) => void {
+  let first: number | undefined;
+  let isTold = false;
+  return ({ index, loss }) => {
+    first ??= loss;
+    const hasDiverged = !Number.isFinite(loss) || (lossFalls && loss > DIVERGED * Math.max(1, first));
+    if (isTold || !hasDiverged) return;
+    isTold = true;
+    note(
+      context,
+      `Warning: the run has diverged: the loss of step ${index + 1} is ${loss.toLocaleString('en-US')}. Try a smaller --learning-rate.`,
+    );
   };
 }
 

@@ -1,4 +1,5 @@
 import { firstValueFrom } from 'rxjs';
+import { servingHint } from '../../adapters/servers.js';
 import type { Renderer } from '../../chat/renderers/Renderer.js';
 import type { ServiceClient, TrainingClient } from '../../client/index.js';
 import type { RlResumePoint } from '../../rl/index.js';
@@ -58,6 +59,10 @@ export async function runCommand<O extends RunOptions>(
 ): Promise<number> {
   const plan = await planRun(kind, given, data, context.now());
   kind.check?.(plan.config);
+  const { epochs } = given as { readonly epochs?: number };
+  const { steps } = plan.config as { readonly steps?: number };
+  if (steps !== undefined && epochs !== undefined)
+    note(context, `Warning: --steps ${steps} counts; --epochs ${epochs} does not`);
   const unlock = lockFolder(plan.folder, context.now());
   try {
     if (!plan.resumed) refuseOldRun(kind.name, plan.folder);
@@ -117,6 +122,8 @@ async function openRun<O extends RunOptions>(
   const trainer = await waitFor(context, 'opening the model', openTrainer(service, start, resume), service.events$);
   const renderer = await loadRenderer(context, () => trainer.getRenderer(start.renderer), service.events$);
   const baseModel = start.model ?? (await trainer.getInfo()).modelData.modelName ?? '';
+  const hint = resume.checkpoint === undefined ? servingHint(baseModel, start.trainUnembed) : undefined;
+  if (hint !== undefined) note(context, `Hint: ${hint}`);
   return { context, service, config, folder, resume, trainer, renderer, baseModel };
 }
 

@@ -1,6 +1,7 @@
 import { lastValueFrom, take, toArray, type Observable } from 'rxjs';
 import type { SamplingClient } from '../../../client/index.js';
 import type { Agent, Group } from '../../../rl/index.js';
+import { plainLine } from '../../../wire/plainText.js';
 import { CliError } from '../../CliError.js';
 import type { Context } from '../../context.js';
 import { printProperties } from '../../output/print.js';
@@ -17,16 +18,19 @@ export interface CalibrateOptions {
   /** Steps of the run that is asked about; undefined where it is not known. */
   readonly steps: number | undefined;
   readonly seed: number;
+  /** Tokens to text. */
+  readonly decode: (tokens: ArrayLike<number>) => string;
 }
 
 /** Tries a few tasks, trains nothing, and says whether there is something to learn and what a run would sample. */
 export async function calibrate(context: Context, options: CalibrateOptions): Promise<void> {
-  const { tasks, agent, sampler, group, groups, groupsPerBatch, steps, seed } = options;
+  const { tasks, agent, sampler, group, groups, groupsPerBatch, steps, seed, decode } = options;
   const { rollouts } = await import('../../../rl/index.js');
   const sampled = await lastValueFrom(
     tasks.pipe(take(groups), rollouts(agent, { policy: sampler, group, seed }), toArray()),
   );
   const found = summarize(sampled);
+  const answers = someAnswers(sampled, decode);
   const perStep = {
     prompt: found.promptTokens * groupsPerBatch * group,
     sampled: found.sampledTokens * groupsPerBatch * group,
@@ -64,8 +68,14 @@ export async function calibrate(context: Context, options: CalibrateOptions): Pr
       ...found,
       tokens_per_step: perStep,
       ...(steps === undefined ? {} : { steps }),
+      answers,
     }),
   );
+  if (context.format === 'table') {
+    context.stdout.write('\nSome answers, the best and the worst of a task:\n');
+    for (const { reward, text } of answers)
+      context.stdout.write(`  ${reward.toFixed(3)}  ${plainLine(text, LONGEST_SHOWN)}\n`);
+  }
   if (found.mixed === 0) {
     throw new CliError('No group has answers of different reward: there is nothing to learn from these tasks', {
       details:
@@ -74,6 +84,25 @@ export async function calibrate(context: Context, options: CalibrateOptions): Pr
           : 'They are too easy for this model. Try harder tasks.',
     });
   }
+}
+
+/** Of so many tasks, two answers are shown. */
+const TASKS_SHOWN = 3;
+const LONGEST_SHOWN = 200;
+
+/** The best and the worst answer of the first tasks. */
+function someAnswers(
+  groups: readonly Group<TaskRow>[],
+  decode: CalibrateOptions['decode'],
+): readonly { readonly reward: number; readonly text: string }[] {
+  const shown = groups.filter(({ trajectories }) => trajectories.length > 0).slice(0, TASKS_SHOWN);
+  return shown.flatMap(({ trajectories }) => {
+    const sorted = [...trajectories].sort((a, b) => b.reward - a.reward);
+    return [...new Set([sorted[0]!, sorted.at(-1)!])].map(({ reward, turns }) => ({
+      reward,
+      text: turns.map(({ sequence }) => decode(sequence.tokens)).join(' … '),
+    }));
+  });
 }
 
 interface Found {

@@ -7,7 +7,7 @@ import { note, type Context } from '../../context.js';
 import { loadRenderer } from '../../loadRenderer.js';
 import { count } from '../../output/format.js';
 import { waitFor } from '../../terminal/waitFor.js';
-import { countRows } from '../countRows.js';
+import { countRows, warnOfFewRows } from '../countRows.js';
 import type { RunWork } from '../followRun.js';
 import { learningRateFor } from '../learningRateFor.js';
 import { GRPO, type Config, type Given } from '../options.js';
@@ -51,6 +51,7 @@ async function prepare(run: OpenRun<GrpoConfig>): Promise<RunWork> {
   const agent = await loadReward(config.reward!, renderer, samplingOf(config));
   const tasks = await rowsOf(config.data);
   const found = await countRows(context, config.data, tasks, 'task');
+  warnOfFewRows(context, found, groupsPerBatch, 'task', '--groups-per-batch');
   const totalSteps = config.steps ?? Math.ceil((found * config.epochs) / groupsPerBatch);
   if (altersSampling(config)) {
     note(
@@ -102,6 +103,7 @@ async function prepare(run: OpenRun<GrpoConfig>): Promise<RunWork> {
         rlLog(folder, { config: { ...config, learningRate }, decode }),
       ),
     told: (last) => [['Reward', last?.metrics['env/all/reward/total']]],
+    detail: ({ metrics }) => `reward ${(metrics['env/all/reward/total'] ?? NaN).toFixed(3)}`,
   };
 }
 
@@ -119,11 +121,12 @@ async function calibrated(
   const tasks = await rowsOf(config.data);
   const found = await countRows(context, config.data, tasks, 'task');
   const { group, groupsPerBatch, seed } = config;
+  const decode = (tokens: ArrayLike<number>) => renderer.tokenizer.decode(tokens);
   const steps = config.steps ?? Math.ceil((found * config.epochs) / groupsPerBatch);
   await waitFor(
     context,
     'sampling',
-    calibrate(context, { tasks, agent, sampler, group, groups, groupsPerBatch, steps, seed }),
+    calibrate(context, { tasks, agent, sampler, group, groups, groupsPerBatch, steps, seed, decode }),
     service.events$,
   );
   return 0;

@@ -2,6 +2,7 @@ import { Subject, tap } from 'rxjs';
 import type { SourceEvent } from '../../../sources/index.js';
 import { CliError } from '../../CliError.js';
 import type { Context } from '../../context.js';
+import { warnOfFewRows } from '../countRows.js';
 import type { RunWork } from '../followRun.js';
 import { learningRateFor } from '../learningRateFor.js';
 import { TRAIN, type Config, type Given } from '../options.js';
@@ -36,6 +37,7 @@ export default async function train(context: Context, given: Given<typeof TRAIN>
 async function prepare(run: OpenRun<TrainConfig>): Promise<RunWork> {
   const { context, config, folder, renderer } = run;
   const examples = await countExamples(context, config, renderer);
+  warnOfFewRows(context, examples, config.batchSize, 'example', '--batch-size');
   const validation =
     config.validation === undefined ? [] : await readValidation(context, config, renderer, config.validation);
   const totalSteps = config.steps ?? Math.ceil((examples * config.epochs) / config.batchSize);
@@ -57,6 +59,7 @@ async function prepare(run: OpenRun<TrainConfig>): Promise<RunWork> {
       ['Loss', last?.loss],
       ['Validation loss', validated],
     ],
+    lossFalls: true,
     source$,
   };
 }
