@@ -75,7 +75,7 @@ export async function runCli(args: readonly string[], surroundings: Surroundings
 
 function tell(error: unknown, surroundings: Surroundings): number {
   const { message, details, exitCode } = explain(error);
-  note(surroundings, `${styleFor(surroundings.stderr).red('Error:')} ${message}`);
+  note(surroundings, message, `${styleFor(surroundings.stderr).red('Error:')} `);
   if (details !== undefined) note(surroundings, details);
   if (process.env['TINKER_LOG'] === 'debug' && error instanceof Error && !(error instanceof CliError))
     note(surroundings, error.stack ?? '');

@@ -1,4 +1,13 @@
-import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -98,6 +107,16 @@ describe('toJsonl', () => {
         ),
       ),
     ).rejects.toThrow('encode');
+  });
+
+  it.runIf(existsSync('/dev/full'))('names the file where the disk is full', async () => {
+    const path = fresh('.jsonl');
+    symlinkSync('/dev/full', path);
+    await expect(lastValueFrom(of({ a: 1 }).pipe(toJsonl(path)))).rejects.toMatchObject({
+      code: 'ENOSPC',
+      path,
+      message: expect.stringContaining(path) as string,
+    });
   });
 
   it('leaves no file open, however the stream ends', () => {

@@ -20,13 +20,15 @@ export class JsonlFile {
 
   append(value: unknown): void {
     const bytes = Buffer.from(jsonLine(value));
-    for (let written = 0; written < bytes.length;) {
-      written += writeSync(this.#open(), bytes, written, bytes.length - written);
-    }
+    naming(this.path, () => {
+      for (let written = 0; written < bytes.length;) {
+        written += writeSync(this.#open(), bytes, written, bytes.length - written);
+      }
+    });
   }
 
   sync(): void {
-    fsyncSync(this.#open());
+    naming(this.path, () => fsyncSync(this.#open()));
   }
 
   /** Brings what was written to the disk and closes. Closing again does nothing. */
@@ -55,6 +57,20 @@ export class JsonlFile {
     readSync(descriptor, rest, 0, rest.length, start);
     if (isJson(rest.toString('utf8'))) writeSync(descriptor, '\n');
     else ftruncateSync(descriptor, start);
+  }
+}
+
+/** Runs work on an open file. The system does not say which one failed, so its errors get the path. */
+export function naming<T>(path: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    const failure = error as NodeJS.ErrnoException;
+    if (failure.code !== undefined && failure.path === undefined) {
+      failure.path = path;
+      failure.message += ` '${path}'`;
+    }
+    throw failure;
   }
 }
 

@@ -1,3 +1,4 @@
+import { naming } from './jsonlFile.js';
 import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs';
 
 /** Replaces a file: whoever reads it, also after a crash, finds the old text or the new one, never a part. */
@@ -5,8 +6,10 @@ export function writeAtomically(path: string, text: string): void {
   const temporary = `${path}.${process.pid}.tmp`;
   const descriptor = openSync(temporary, 'w');
   try {
-    writeFileSync(descriptor, text);
-    fsyncSync(descriptor);
+    naming(path, () => {
+      writeFileSync(descriptor, text);
+      fsyncSync(descriptor);
+    });
   } finally {
     closeSync(descriptor);
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -18,10 +18,22 @@ describe('safeTarget', () => {
   it.each(['adapter_model.safetensors', 'a/b/c.json', './a', '..a', 'a..b'])('takes %s', (name) => {
     expect(safeTarget(folder, name).startsWith(`${folder}/`)).toBe(true);
   });
-  it.each(['../x', 'a/../../x', '/etc/passwd', '', '.', '..', 'a/..', 'a\\..\\..\\x', 'C:evil', 'C:/evil', 'a\0b'])(
-    'refuses %j',
-    (name) => expect(() => safeTarget(folder, name)).toThrow('Unsafe file path in checkpoint'),
-  );
+  it.each([
+    '../x',
+    'a/../../x',
+    '/etc/passwd',
+    '',
+    '.',
+    '..',
+    'a/..',
+    'a\\..\\..\\x',
+    'C:evil',
+    'C:/evil',
+    'a\0b',
+    'a\u001b[31mb',
+    'a\nb',
+    'a\u202eb',
+  ])('refuses %j', (name) => expect(() => safeTarget(folder, name)).toThrow('Unsafe file path in checkpoint'));
   it('refuses to follow a link out of the folder', () => {
     symlinkSync(tmpdir(), join(folder, 'link'));
     expect(() => safeTarget(folder, 'link/x')).toThrow('Unsafe');
@@ -43,6 +55,14 @@ describe('fetchFile', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   });
   afterEach(() => new Promise((resolve) => server.close(resolve)));
+
+  it.runIf(existsSync('/dev/full'))('names the file where the disk is full, and does not try again', async () => {
+    answers = [whole()];
+    mkdirSync(join(folder, 'sub'));
+    symlinkSync('/dev/full', join(folder, 'sub', 'file.bin'));
+    await expect(fetch()).rejects.toThrow(`${join(folder, 'sub', 'file.bin')}: no space left on the device`);
+    expect(seen).toHaveLength(1);
+  });
 
   const whole = (etag?: string) => (_: IncomingMessage, response: ServerResponse) =>
     response.writeHead(200, { 'content-length': BYTES.length, ...(etag === undefined ? {} : { etag }) }).end(BYTES);

@@ -2,9 +2,11 @@ import { expect, it } from 'vitest';
 import { withNpxPrefix } from '../../../src/cli/withNpxPrefix.js';
 import { columnsOf, toCsv } from '../../../src/cli/billing/csv.js';
 import { CliError } from '../../../src/cli/CliError.js';
+import { note } from '../../../src/cli/context.js';
 import { explain } from '../../../src/cli/explain.js';
 import { count, shellWord, size, when } from '../../../src/cli/output/format.js';
 import { sparkline } from '../../../src/cli/terminal/sparkline.js';
+import { contextOf } from './terminal.js';
 import { APIConnectionError, NotFoundError, ValidationError } from 'tinker-rx';
 
 it.each([
@@ -92,4 +94,19 @@ it('tells failures in a sentence and an exit code', () => {
     'port 80: the port is in use already',
   );
   expect(explain('odd')).toStrictEqual({ message: 'odd', exitCode: 1 });
+});
+
+it('says what a server said without what would steer the terminal', () => {
+  const { context, written } = contextOf({ columns: 80 });
+  note(context, 'a\u001b[2Jb\u009b31mc\u202ed');
+  expect(written.stderr).toBe('\r\u001b[Ka [2Jb 31mc d\n');
+});
+
+it.each([
+  ['ENOSPC', 'no space left on the device'],
+  ['EROFS', 'is on a read-only disk'],
+  ['EACCES', 'permission denied'],
+])('names the path of %s', (code, words) => {
+  const error = Object.assign(new Error(`${code}: write`), { code, path: '/runs/first/metrics.jsonl' });
+  expect(explain(error).message).toBe(`/runs/first/metrics.jsonl: ${words}`);
 });

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, lstatSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RestClient } from '../../../client/RestClient.js';
@@ -40,6 +40,9 @@ export async function fetchCheckpoint(
   let signed = await sign();
   const names = Object.keys(signed.urls).sort();
   if (names.length === 0) throw new CliError(`The checkpoint has no files: ${path}`);
+  // Somebody else may have put a link there, and files would be written where it leads.
+  if (lstatSync(partial, { throwIfNoEntry: false })?.isSymbolicLink() === true)
+    throw new CliError(`${partial} is a link`, { details: 'Files are downloaded there first. Remove the link.' });
   await mkdir(partial, { recursive: true });
   // All names are looked at before the first byte is written.
   const targets = names.map((name) => [name, safeTarget(partial, name)] as const);

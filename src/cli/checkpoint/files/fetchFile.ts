@@ -6,6 +6,7 @@ import { finished } from 'node:stream/promises';
 import { setTimeout } from 'node:timers/promises';
 import type { Response } from 'undici';
 import { CliError } from '../../CliError.js';
+import { explain } from '../../explain.js';
 import { failureOf, type Http } from '../../http.js';
 
 export interface FetchFileOptions {
@@ -75,6 +76,8 @@ async function save(response: Response, from: number, { target, onProgress, sign
   const totalBytes = Number.isNaN(length) ? undefined : from + length;
   let bytes = from;
   const file = createWriteStream(target, from === 0 ? { flags: 'w' } : { flags: 'r+', start: from });
+  let unwritten: NodeJS.ErrnoException | undefined;
+  file.on('error', (error) => (unwritten = error));
   // Not by `pipeline`: what has arrived before the connection breaks is to be kept, and a destroyed stream drops it.
   try {
     for await (const chunk of response.body! as AsyncIterable<Uint8Array>) {
@@ -85,7 +88,9 @@ async function save(response: Response, from: number, { target, onProgress, sign
     }
   } finally {
     file.end();
-    await finished(file);
+    await finished(file).catch(() => {});
+    // A disk that is full stays full: another try would only fetch the bytes again.
+    if (unwritten !== undefined) throw new CliError(explain(Object.assign(unwritten, { path: target })).message);
   }
   if (totalBytes !== undefined && bytes !== totalBytes)
     throw new Error(`the connection ended after ${bytes} of ${totalBytes} bytes`);
