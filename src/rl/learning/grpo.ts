@@ -88,8 +88,8 @@ export function grpo<T = unknown, S = SamplingClient>(
       live.clear();
       pace.start((maxStepsOffPolicy + 1) * groupsPerBatch);
       const publish = (sampler: S | undefined, step: number) => {
-        live.publish(sampler as S, step);
-        if (policy !== undefined) report({ type: 'policy-published', step });
+        const isNewest = live.publish(sampler as S, step);
+        if (policy !== undefined && isNewest) report({ type: 'policy-published', step });
       };
 
       /** The trainer has nothing to do until more groups come. */

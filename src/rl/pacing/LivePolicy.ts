@@ -35,11 +35,16 @@ export class LivePolicy<S = SamplingClient> {
     return this.#current;
   }
 
-  /** Makes a sampler the newest. Samples in flight continue with the one they started with. */
-  publish(sampler: S, step: number): void {
+  /**
+   * Makes a sampler the newest and says whether it did: weights of fewer steps than the newest came late and are left out.
+   * Samples in flight continue with the one they started with.
+   */
+  publish(sampler: S, step: number): boolean {
+    if (this.#current !== undefined && step < this.#current.step) return false;
     this.#current = { sampler, step };
     this.#published.next(this.#current);
     this.pace.changed();
+    return true;
   }
 
   /** @internal Forgets the weights of a run before. */

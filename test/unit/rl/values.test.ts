@@ -10,6 +10,7 @@ import {
   advantages,
   type AdvantagesOptions,
   type Group,
+  LivePolicy,
   type ScoredGroup,
   type Trajectory,
   type Turn,
@@ -22,6 +23,19 @@ const withTurns = (turns: readonly Turn[], reward = 1): Group<string> => {
   const trajectory: Trajectory = { turns, reward, index: 0, seed: 0, step: 0, durationMs: 1 };
   return groupOf(0, [], { trajectories: [trajectory] });
 };
+
+describe('LivePolicy', () => {
+  it('keeps the newest weights where older ones come late', () => {
+    const policy = new LivePolicy<string>();
+    const seen: number[] = [];
+    policy.versions$.subscribe(({ step }) => seen.push(step));
+    expect([11, 12, 2, 13].map((step) => policy.publish(`weights ${step}`, step))).toStrictEqual([
+      ...[true, true, false, true],
+    ]);
+    expect(seen).toStrictEqual([11, 12, 13]);
+    expect(policy.current).toStrictEqual({ sampler: 'weights 13', step: 13 });
+  });
+});
 
 describe('advantages', () => {
   it('are the reward less the mean of the group, without division', () => {
