@@ -2,11 +2,11 @@ import { concat, defer, EMPTY, type Observable, of, Subject } from 'rxjs';
 import type { SamplingClient } from '../../client/SamplingClient.js';
 import { Pace } from './Pace.js';
 
-/** Something to sample from, and how many optimizer steps its weights hold. */
+/** Something to sample from, and how many steps its weights hold: one for each batch of `grpo`. */
 export interface PolicyVersion<S = SamplingClient> {
   /** Samples from these weights. */
   readonly sampler: S;
-  /** The number of optimizer steps these weights have seen. */
+  /** How many steps these weights hold. */
   readonly step: number;
 }
 

@@ -104,7 +104,7 @@ export type RlEvent =
   | {
       /** New weights are available for sampling. */
       readonly type: 'policy-published';
-      /** The number of optimizer steps they have seen. */
+      /** How many steps they hold. */
       readonly step: number;
     }
   | {

@@ -10,7 +10,7 @@ export interface Turn {
   readonly prompt: ModelInput;
   /** The sampled ids with their log probabilities. */
   readonly sequence: SampledSequence;
-  /** How many optimizer steps the weights held that sampled it. Default: those of the newest weights when its rollout began. */
+  /** How many steps the weights held that sampled it. Default: those of the newest weights when its rollout began. */
   readonly step?: number;
   /** Whether it takes no part in training: its tokens have mask and advantage 0. Default: no. */
   readonly masked?: boolean;
@@ -36,7 +36,7 @@ export interface Rollout {
 
 /** What a rollout samples from: the newest weights there are, whenever it asks. */
 export interface Policy<S = SamplingClient> {
-  /** How many optimizer steps the newest weights hold. */
+  /** How many steps the newest weights hold. */
   readonly step: number;
   /** The newest sampler, to hand on (`getSamplerHandle()`); what is sampled from it directly is not followed. */
   readonly sampler: S;
@@ -88,7 +88,7 @@ export interface Trajectory extends Rollout {
   readonly index: number;
   /** The seed it was given. */
   readonly seed: number;
-  /** How many optimizer steps the oldest weights held that it was sampled from. */
+  /** How many steps the oldest weights held that it was sampled from. */
   readonly step: number;
   /** How long it took, in milliseconds, with the attempts before it. */
   readonly durationMs: number;

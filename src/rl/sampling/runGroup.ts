@@ -146,7 +146,7 @@ function outcomeOf<T, S extends Sampleable>(
       const { step } = plan.policy.current!;
       const own = new Subscription();
       running = own;
-      plan.report({ type: 'rollout-started', order, index, attempt: number });
+      plan.report({ type: 'rollout-started', order, index, attempt: attempts });
       const succeed = (rollout: Rollout) => {
         try {
           check(rollout);

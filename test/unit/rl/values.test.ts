@@ -145,6 +145,12 @@ describe('the KL penalty', () => {
     expect(kl).toBe(0.75);
     expect([...valuesOf(penalty[0]!.datum, 'advantages')]).toStrictEqual([0, 1.5, -0.5, 0, 2]);
   });
+  it.each([NaN, -Infinity, undefined])('refuses a reference of %s', (value) => {
+    const bad = reference.map((values) => values.with(3, value ?? NaN).subarray(0, value === undefined ? 3 : 6));
+    expect(() => penalized(data(), bad, 2, 0)).toThrow(
+      `the reference of klPenalty gives token 3 of a sequence a log probability of ${value}`,
+    );
+  });
   it('adds its discounted future sum to what was sampled, and never trains on what was only read', () => {
     const { data: penalty } = penalized(data(), reference, 2, 0.5);
     // Penalties are 0, 0.5, −1.5, 0, 1; their sums from the back: 1, 0.5, −1.25, −0.125, −0.0625.
