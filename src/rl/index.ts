@@ -23,6 +23,7 @@ export {
 } from './environments/conversation.js';
 export { distill, type DistillOptions } from './distill.js';
 export { type GroupReward, groupRewards, type GroupRewardsOptions } from './rewards/groupRewards.js';
+export { RolloutsFailedError } from './learning/FailedGroups.js';
 export { grpo } from './learning/grpo.js';
 export type { GrpoOptions, KlPenaltyOptions, Reference, RlTrainer } from './learning/GrpoOptions.js';
 export { judge, type JudgeOptions } from './rewards/judge.js';

@@ -192,7 +192,7 @@ describe('grpo', () => {
       expect(steps[0]!.groups[0]!.failures.map(({ name, message }) => `${name}: ${message}`)).toStrictEqual([
         'Error: bad luck',
         'TimeoutError: the rollout took longer than 5 ms',
-        "RangeError: a rollout's reward must be a finite number, got NaN",
+        "RangeError: a rollout's reward is NaN; it must be a finite number, true or false",
       ]);
       expect(steps[0]!.groups[0]!.trajectories.map(({ index }) => index)).toStrictEqual([3, 4, 5, 6, 7, 8, 9, 10, 11]);
       expect(steps[0]!.metrics).toMatchObject({

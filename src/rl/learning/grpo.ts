@@ -31,6 +31,7 @@ import { reporter } from '../pacing/reporter.js';
 import type { Group } from '../sampling/rollout.js';
 import type { ScoredGroup } from './advantages.js';
 import { BatchMaker, type MadeBatch, type PreparedGroup } from './BatchMaker.js';
+import { FailedGroups } from './FailedGroups.js';
 import type { GrpoOptions, RlTrainer } from './GrpoOptions.js';
 import { LoopTrainer } from './LoopTrainer.js';
 import { type Plan, planOf } from './planOf.js';
@@ -55,7 +56,8 @@ import { forLoss } from './trajectoryData.js';
  * on; where a whole batch teaches nothing there is no step, and the next tasks are taken. The last batch may be smaller.
  * Where batches at the end teach nothing, the last step comes again with the checkpoint that `atEnd` asks for.
  *
- * Errors of the source and of the trainer end the stream, after the steps before them. Completes after the last step and
+ * Errors of the source and of the trainer end the stream, after the steps before them. So does a whole batch of which every rollout
+ * failed: a {@link RolloutsFailedError}. Completes after the last step and
  * the last evaluation. Unsubscribing stops sampling and training; what was sent to the trainer still runs. Holds the groups
  * that are not trained on yet, and of those that teach nothing eight batches at most, to be shown with the next step; its `Gate`
  * is closed while there are as many as may be.
@@ -84,6 +86,7 @@ export function grpo<T = unknown, S = SamplingClient>(
       let received = 0;
       let training = 0;
       let last: RlStep<T> | undefined;
+      const failed = new FailedGroups();
 
       live.clear();
       pace.start((maxStepsOffPolicy + 1) * groupsPerBatch);
@@ -101,6 +104,8 @@ export function grpo<T = unknown, S = SamplingClient>(
 
       const prepare = (arrived: Group<T> | ScoredGroup<T>): Observable<PreparedGroup<T>> => {
         received++;
+        failed.add(arrived);
+        failed.check(groupsPerBatch);
         const group = 'scoring' in arrived ? arrived : scored(arrived, options.advantages);
         if (!group.teaches) report({ type: 'group-dropped', order: group.order, reason: group.dropped ?? 'constant' });
         return prepareGroup(group, plan, (reason) => {
@@ -161,7 +166,10 @@ export function grpo<T = unknown, S = SamplingClient>(
           concatMapAhead(prepare, { ahead: Infinity }),
           concatMap((group) => toBatch(maker.add(group))),
         ),
-        defer(() => toBatch(maker.flush())),
+        defer(() => {
+          failed.end();
+          return toBatch(maker.flush());
+        }),
       );
       const first = defer(() => (policy === undefined ? of(undefined) : loop.saveWeightsAndGetSamplingClient())).pipe(
         tap((sampler) => {

@@ -152,7 +152,15 @@ export type SampleEvent = {
 export type DropReason = 'constant' | 'too-few';
 
 /** The kinds of `rl-warning`. */
-export type RlWarningCode = 'split-datums' | 'sampler-trainer-gap';
+export type RlWarningCode =
+  /** A trajectory needs more than one datum. */
+  | 'split-datums'
+  /** Sampler and trainer disagree about the same weights. */
+  | 'sampler-trainer-gap'
+  /** Rollouts failed: the first of each kind, and at the end how many there were. */
+  | 'rollouts-failed'
+  /** Groups that `rollouts` finished have not reached `grpo`. */
+  | 'groups-missing';
 
 /** Hears what happens. A throw is swallowed: a listener cannot hurt a run. */
 export type RlListener = (event: RlEvent) => void;

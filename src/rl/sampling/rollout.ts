@@ -102,6 +102,8 @@ export interface RolloutFailure {
   readonly name: string;
   /** What the last error says. */
   readonly message: string;
+  /** Where in your code it was thrown, as `file:line:column`, if the error tells. */
+  readonly place?: string;
   /** How many attempts were made. */
   readonly attempts: number;
 }
@@ -124,12 +126,13 @@ export interface Group<T = unknown> {
   readonly durationMs: number;
 }
 
-/** What a grader gives: a number, or a number with what else is worth knowing. */
+/** What a grader gives: a number, or a number with what else is worth knowing. `true` is 1 and `false` is 0. */
 export type Graded =
   | number
+  | boolean
   | {
       /** The reward: larger is better. */
-      readonly reward: number;
+      readonly reward: number | boolean;
       /** Numbers to report beside it, by name. Default: none. */
       readonly metrics?: Readonly<Record<string, number>>;
     };
