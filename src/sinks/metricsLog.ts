@@ -1,10 +1,11 @@
-import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { asyncScheduler, defer, type MonoTypeOperatorFunction, type SchedulerLike, tap } from 'rxjs';
 import type { Checkpoint } from '../operators/trainingBatch.js';
 import type { Step } from '../operators/step.js';
 import { JsonlFile } from './internal/jsonlFile.js';
 import { jsonLine } from './internal/jsonLine.js';
+import { putAside } from './internal/putAside.js';
 import { writeAtomically } from './internal/writeAtomically.js';
 
 /** Options of `metricsLog`. */
@@ -79,12 +80,7 @@ export function metricsLog<T extends Step = Step>(
 /** Prepares a file for lines from step `index` on: keeps what came before, or puts all aside where nothing did. */
 function goOnAt<T>(path: string, index: number, keep: (line: T) => boolean): void {
   if (!existsSync(path)) return;
-  if (index === 0) {
-    for (let number = 1; ; number++) {
-      const aside = path.replace(/\.jsonl$/, `.${number}.jsonl`);
-      if (!existsSync(aside)) return renameSync(path, aside);
-    }
-  }
+  if (index === 0) return putAside(path);
   // Opening it takes off a torn line.
   new JsonlFile(path).close();
   const lines = readFileSync(path, 'utf8')

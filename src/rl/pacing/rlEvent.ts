@@ -100,6 +100,19 @@ export type RlEvent =
       /** Why it was skipped. */
       readonly reason: string;
     }
+  /** At the end: groups after the last step, none of which taught anything, so that no step counts them. */
+  | {
+      /** The last groups taught nothing. */
+      readonly type: 'groups-untaught';
+      /** How many groups these are. */
+      readonly groups: number;
+      /** How many answers they have. */
+      readonly answers: number;
+      /** The mean reward of these answers. */
+      readonly reward: number;
+      /** Their metrics, under the names that steps have. */
+      readonly metrics: Readonly<Record<string, number>>;
+    }
   /** New weights can be sampled from. */
   | {
       /** New weights are available for sampling. */

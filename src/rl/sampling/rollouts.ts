@@ -18,6 +18,7 @@ import type { Sampleable } from '../../operators/sampleFrom.js';
 import type { SamplingParams } from '../../wire/sampling.js';
 import { admit } from '../pacing/admit.js';
 import { reporter } from '../pacing/reporter.js';
+import { watchArrival } from '../pacing/watchArrival.js';
 import { runGroup, type GroupPlan } from './runGroup.js';
 import { LivePolicy } from '../pacing/LivePolicy.js';
 import type { RlListener } from '../pacing/rlEvent.js';
@@ -133,7 +134,11 @@ export function rollouts<T, S extends Sampleable = SamplingClient>(
       };
       const result =
         policy instanceof LivePolicy
-          ? numbered.pipe(admit(policy, report), concatMapAhead(project, { ahead: groups - 1 }))
+          ? watchArrival(
+              numbered.pipe(admit(policy, report), concatMapAhead(project, { ahead: groups - 1 })),
+              live.pace,
+              plan,
+            )
           : numbered.pipe(
               mergeMapWeighted(
                 countingRoom(({ task, order }) => runGroup(plan, task, order), groups, report),

@@ -1,9 +1,10 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { firstValueFrom, from, lastValueFrom, toArray } from 'rxjs';
+import { firstValueFrom, from, lastValueFrom, Observable, toArray } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { scored } from '../../../src/rl/learning/scored.js';
+import { currentGroupListener } from '../../../src/rl/log/groupListener.js';
 import { resumeRl, rlLog, type RlStep } from '../../../src/rl/index.js';
 import { groupOf } from '../../marbles/fakeLoop.js';
 
@@ -80,6 +81,29 @@ describe('rlLog', () => {
     await log(stepAt(0));
     expect(readdirSync(folder)).toContain('rollouts.1.jsonl');
     expect(lines('rollouts.jsonl')).toHaveLength(3);
+  });
+
+  it('starts over in the folder of an older run without losing the state of either', async () => {
+    await log(...[0, 1, 2, 3, 4].map((index) => stepAt(index, true)));
+    await log(stepAt(0, true));
+    expect(await firstValueFrom(resumeRl(folder))).toMatchObject({ steps: 1, rl: { steps: 1 } });
+    expect(readdirSync(folder)).toEqual(expect.arrayContaining(['rl-state-000001.json', 'rl-state-000005.1.json']));
+    expect(readdirSync(folder)).not.toContain('rl-state-000005.json');
+  });
+
+  it('holds no run to continue when it is killed before its first step in the folder of an older run', async () => {
+    await log(stepAt(0, true), stepAt(1, true));
+    const killed = new Observable<RlStep<string>>(() => currentGroupListener()!(scored(groupOf(0, [1, 0])), 0));
+    killed.pipe(rlLog(folder)).subscribe().unsubscribe();
+    expect(await firstValueFrom(resumeRl(folder))).toStrictEqual({ steps: 0, batches: 0 });
+    expect(lines('rollouts.jsonl')).toHaveLength(2);
+  });
+
+  it('forgets states of steps that are done again', async () => {
+    await log(...[0, 1, 2, 3].map((index) => stepAt(index, true)));
+    await log(stepAt(2, true));
+    const states = readdirSync(folder).filter((name) => name.startsWith('rl-state'));
+    expect(states.sort()).toStrictEqual(['rl-state-000002.json', 'rl-state-000003.json']);
   });
 
   it('keeps the newest three states', async () => {
