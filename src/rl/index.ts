@@ -30,7 +30,7 @@ export { judge, type JudgeOptions } from './rewards/judge.js';
 export { LivePolicy, type PolicyVersion } from './pacing/LivePolicy.js';
 export { type Compare, pairwise, type PairwiseOptions } from './rewards/pairwise.js';
 export { reinforce, type ReinforceOptions } from './reinforce.js';
-export { resumeRl, type RlResumePoint } from './log/resumeRl.js';
+export { resumeRl, type ResumeRlOptions, type RlResumePoint } from './log/resumeRl.js';
 export type { DropReason, RlEvent, RlListener, RlWarningCode, SampleEvent } from './pacing/rlEvent.js';
 export { rlLog, type RlLogOptions } from './log/rlLog.js';
 export type { ClipBounds, RlLoss } from './learning/rlLoss.js';

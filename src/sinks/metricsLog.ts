@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { asyncScheduler, defer, type MonoTypeOperatorFunction, type SchedulerLike, tap } from 'rxjs';
 import type { Checkpoint } from '../operators/trainingBatch.js';
 import type { Step } from '../operators/step.js';
+import { BadRowError } from '../sources/SourceError.js';
 import { JsonlFile } from './internal/jsonlFile.js';
 import { jsonLine } from './internal/jsonLine.js';
 import { putAside } from './internal/putAside.js';
@@ -77,6 +78,14 @@ export function metricsLog<T extends Step = Step>(
     });
 }
 
+function parsed<T>(line: string, path: string, number: number): T {
+  try {
+    return JSON.parse(line) as T;
+  } catch (error) {
+    throw new BadRowError(path, number, 'not valid JSON; remove the line to continue', { cause: error });
+  }
+}
+
 /** Prepares a file for lines from step `index` on: keeps what came before, or puts all aside where nothing did. */
 function goOnAt<T>(path: string, index: number, keep: (line: T) => boolean): void {
   if (!existsSync(path)) return;
@@ -86,6 +95,6 @@ function goOnAt<T>(path: string, index: number, keep: (line: T) => boolean): voi
   const lines = readFileSync(path, 'utf8')
     .split('\n')
     .filter((line) => line !== '');
-  const kept = lines.map((line) => JSON.parse(line) as T).filter(keep);
+  const kept = lines.map((line, place) => parsed<T>(line, path, place + 1)).filter(keep);
   if (kept.length < lines.length) writeAtomically(path, kept.map(jsonLine).join(''));
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { firstValueFrom, from, lastValueFrom, Observable, toArray } from 'rxjs';
@@ -110,6 +110,37 @@ describe('rlLog', () => {
     await log(...[0, 1, 2, 3, 4].map((index) => stepAt(index, true)));
     const states = readdirSync(folder).filter((name) => name.startsWith('rl-state'));
     expect(states.sort()).toStrictEqual(['rl-state-000003.json', 'rl-state-000004.json', 'rl-state-000005.json']);
+  });
+
+  it.each([
+    ['torn', (text: string) => text.slice(0, 40), ':1: the state of a checkpoint is damaged after 40 characters'],
+    ['empty', () => '', ':1: the state of a checkpoint is damaged after 0 characters'],
+    ['of another shape', () => '{"version":1}', ':1: the state of a checkpoint is damaged'],
+    ['missing', () => undefined, ': the state of a checkpoint cannot be read'],
+  ])('passes over a state that is %s, says so, and continues from the one before', async (_, damage, message) => {
+    await log(...[0, 1, 2].map((index) => stepAt(index, true)));
+    const hurt = (steps: number) => {
+      const path = join(folder, `rl-state-00000${steps}.json`);
+      const text = damage(readFileSync(path, 'utf8'));
+      if (text === undefined) rmSync(path);
+      else writeFileSync(path, text);
+      return `${path}${message}`;
+    };
+    const told: string[] = [];
+    const resumed = () => firstValueFrom(resumeRl(folder, { onWarning: (warning) => told.push(warning) }));
+    const newest = hurt(3);
+    expect(await resumed()).toMatchObject({ steps: 2, checkpoint: { name: 'step-2' }, rl: { steps: 2, next: 2 } });
+    expect(told).toStrictEqual([newest, 'continuing from step 2, the last one with a whole state']);
+    hurt(2);
+    hurt(1);
+    await expect(resumed()).rejects.toThrow(newest);
+  });
+
+  it('names the line of a log that cannot be read', async () => {
+    await log(stepAt(0, true), stepAt(1));
+    const path = join(folder, 'metrics.jsonl');
+    writeFileSync(path, `{"index":0}\n{"ind\n{"index":2}\n`);
+    await expect(log(stepAt(1))).rejects.toThrow(`${path}:2: not valid JSON`);
   });
 
   it('a folder that does not exist is a new run', async () => {
