@@ -67,6 +67,11 @@ export class BatchMaker<T> {
     return this.#next;
   }
 
+  /** What the groups were like that no batch counts: since the last batch, none taught anything. */
+  get rest(): GroupTally | undefined {
+    return this.#groups.length === 0 ? undefined : this.#tally;
+  }
+
   /** The batch that this group fills, if it does. */
   add(prepared: PreparedGroup<T>): MadeBatch<T> | undefined {
     const { groupsPerBatch, minibatches, refill, release } = this.#options;

@@ -36,7 +36,7 @@ export type RlTrainer<S = SamplingClient> = Trainable & Partial<TakesSnapshots<S
 export interface GrpoOptions<S = SamplingClient> {
   /** What `rollouts` samples from; new weights are published to it after every step. Default: groups come from elsewhere, and no weights are published. */
   readonly policy?: LivePolicy<S>;
-  /** How many groups make an optimizer step: an integer ≥ 1. */
+  /** How many groups make a batch, which is a step: an integer ≥ 1. */
   readonly groupsPerBatch: number;
   /** Default `importance_sampling`. */
   readonly loss?: RlLoss;
@@ -47,8 +47,8 @@ export interface GrpoOptions<S = SamplingClient> {
   /** In how many parts a batch is trained on, each with its own optimizer step: an integer ≥ 1. Default 1. */
   readonly substeps?: number;
   /**
-   * How many optimizer steps the weights may be ahead of those that sampled a group when it is trained on: an integer ≥ 0.
-   * 0 (default) is synchronous; above, sampling and training overlap.
+   * How many steps the weights may be ahead of those that sampled a group when it is trained on: an integer ≥ 0. A step is one
+   * batch, also where `substeps` makes several optimizer steps of it. 0 (default) is synchronous; above, sampling and training overlap.
    */
   readonly maxStepsOffPolicy?: number;
   /**

@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, fsyncSync, ftruncateSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { jsonLine } from './jsonLine.js';
+import { namingFile } from './namingFile.js';
 
 const NEWLINE = 0x0a;
 const BLOCK_BYTES = 64 * 1024;
@@ -20,7 +21,7 @@ export class JsonlFile {
 
   append(value: unknown): void {
     const bytes = Buffer.from(jsonLine(value));
-    naming(this.path, () => {
+    namingFile(this.path, () => {
       for (let written = 0; written < bytes.length;) {
         written += writeSync(this.#open(), bytes, written, bytes.length - written);
       }
@@ -28,7 +29,7 @@ export class JsonlFile {
   }
 
   sync(): void {
-    naming(this.path, () => fsyncSync(this.#open()));
+    namingFile(this.path, () => fsyncSync(this.#open()));
   }
 
   /** Brings what was written to the disk and closes. Closing again does nothing. */
@@ -37,7 +38,7 @@ export class JsonlFile {
     if (descriptor === undefined) return;
     this.#descriptor = undefined;
     try {
-      fsyncSync(descriptor);
+      namingFile(this.path, () => fsyncSync(descriptor));
     } finally {
       closeSync(descriptor);
     }
@@ -57,20 +58,6 @@ export class JsonlFile {
     readSync(descriptor, rest, 0, rest.length, start);
     if (isJson(rest.toString('utf8'))) writeSync(descriptor, '\n');
     else ftruncateSync(descriptor, start);
-  }
-}
-
-/** Runs work on an open file. The system does not say which one failed, so its errors get the path. */
-export function naming<T>(path: string, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    const failure = error as NodeJS.ErrnoException;
-    if (failure.code !== undefined && failure.path === undefined) {
-      failure.path = path;
-      failure.message += ` '${path}'`;
-    }
-    throw failure;
   }
 }
 

@@ -1,12 +1,12 @@
-import { naming } from './jsonlFile.js';
 import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs';
+import { namingFile } from './namingFile.js';
 
 /** Replaces a file: whoever reads it, also after a crash, finds the old text or the new one, never a part. */
 export function writeAtomically(path: string, text: string): void {
   const temporary = `${path}.${process.pid}.tmp`;
   const descriptor = openSync(temporary, 'w');
   try {
-    naming(path, () => {
+    namingFile(path, () => {
       writeFileSync(descriptor, text);
       fsyncSync(descriptor);
     });

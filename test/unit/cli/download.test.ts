@@ -174,6 +174,15 @@ describe('verifyFile', () => {
     await verifyFile(write('a.safetensors', safetensors(4)), 'a.safetensors', none);
     await verifyFile(write('a.json', Buffer.from('{}')), 'a.json', none);
   });
+
+  it('takes a file of 300,000 tensors', async () => {
+    const places = Array.from({ length: 300_000 }, (_, index) => [`t${index}`, { data_offsets: [index, index + 1] }]);
+    const header = Buffer.from(JSON.stringify(Object.fromEntries(places)));
+    const length = Buffer.alloc(8);
+    length.writeBigUInt64LE(BigInt(header.length));
+    const whole = Buffer.concat([length, header, Buffer.alloc(300_000)]);
+    await expect(verifyFile(write('many.safetensors', whole), 'many.safetensors', none)).resolves.toBeUndefined();
+  });
   it.each([
     ['cut.safetensors', safetensors(3), 'bytes instead of'],
     ['long.safetensors', safetensors(5), 'bytes instead of'],

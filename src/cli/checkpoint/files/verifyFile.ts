@@ -39,7 +39,7 @@ async function verifySafetensors(path: string, name: string): Promise<void> {
     } catch {
       throw broken(name, 'its header is not JSON');
     }
-    const expected = 8 + length + Math.max(0, ...ends);
+    const expected = 8 + length + ends.reduce((most, end) => Math.max(most, end), 0);
     if (size !== expected) throw broken(name, `${size} bytes instead of ${expected}`);
   } finally {
     await file.close();

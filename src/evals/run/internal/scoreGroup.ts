@@ -1,18 +1,8 @@
-import {
-  catchError,
-  defer,
-  forkJoin,
-  from,
-  isObservable,
-  last,
-  map,
-  type Observable,
-  type ObservableInput,
-  of,
-  type SchedulerLike,
-  timeout,
-} from 'rxjs';
+import { catchError, defer, forkJoin, from, last, map, type Observable, of, type SchedulerLike } from 'rxjs';
 import type { Renderer } from '../../../chat/renderers/Renderer.js';
+import { isLater } from '../../../rl/rewards/graded.js';
+import { numberOf } from '../../../rl/rewards/numberOf.js';
+import { failAfter } from '../../../rl/sampling/failAfter.js';
 import type { Group, Trajectory } from '../../../rl/sampling/rollout.js';
 import type { Score, ScoreArgs, Scorer } from '../../scorers/scorer.js';
 import type { EvalFailure, EvalRecord, EvalSample } from '../record.js';
@@ -65,8 +55,11 @@ function scoresOf<T>(
   const named = scorersByName(scorers);
   if (named.length === 0) return of(new Map([['reward', args.trajectory.reward]]));
   const all = named.map(([name, scorer]) =>
-    defer(() => asInput(scorer(args))).pipe(
-      last(),
+    defer((): Observable<unknown> => {
+      const said: unknown = scorer(args);
+      return isLater(said, 'score') ? from(said) : of(said);
+    }).pipe(
+      last(null, undefined),
       map((said) => [name, valueOf(name, said)] as const),
     ),
   );
@@ -77,25 +70,18 @@ function scoresOf<T>(
       return scores;
     }),
   );
-  return timeoutMs === Infinity ? told : told.pipe(timeout({ each: timeoutMs, scheduler }));
+  return failAfter(told, 'scoring', timeoutMs, scheduler);
 }
 
-function asInput(said: number | Score | ObservableInput<number | Score>): Observable<number | Score> {
-  const isNow = typeof said === 'number' || (!isObservable(said) && 'score' in said);
-  return isNow ? of(said) : from(said);
-}
-
-function valueOf(name: string, said: number | Score): number | null {
-  const value = typeof said === 'number' ? said : said.score;
-  if (value === null) {
-    const error = typeof said === 'number' ? undefined : said.error;
+function valueOf(name: string, said: unknown): number | null {
+  const { score, error } =
+    typeof said === 'object' && said !== null && 'score' in said ? (said as Score) : { score: said, error: undefined };
+  if (score === null && said !== null) {
     if (error !== undefined && error !== null)
       throw error instanceof Error ? error : new Error(`${name}: ${JSON.stringify(error)}`);
     return null;
   }
-  if (!Number.isFinite(value))
-    throw new RangeError(`${name} returned a score that is not a finite number: ${String(value)}`);
-  return value;
+  return numberOf(score, `the score of ${name}`, 'a finite number, true or false, or { score }');
 }
 
 function sampleOf(trajectory: Trajectory, output: string, scores: ReadonlyMap<string, number>): EvalSample {
