@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Subject } from 'rxjs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LocalTinker } from '../../src/local/index.js';
 import { bundleMain } from '../unit/cli/bundledMain.js';
@@ -167,5 +168,73 @@ describe('data that goes bad during a run', { timeout: 120_000 }, () => {
     const again = await run([name, '--resume', path('run'), '--skip-bad-rows', '--budget-tokens', budget]);
     expect(again.code, again.stderr).toBe(0);
     expect(lines('run/metrics.jsonl').length).toBeGreaterThan(steps);
+  });
+});
+
+describe('grpo, stopped within a batch', { timeout: 120_000 }, () => {
+  const STEPS = 4;
+  const grpo = (log: string): string[] => [
+    ...['grpo', path('tasks.jsonl'), '--reward', path('reward.mjs'), '-m', 'tinker-rx/tiny', '--max-tokens', '6'],
+    ...[
+      '--group',
+      '4',
+      '--groups-per-batch',
+      '4',
+      '--learning-rate',
+      '1e-4',
+      '--steps',
+      String(STEPS),
+      '--log',
+      path(log),
+    ],
+  ];
+  /** What does not depend on how long anything took. */
+  const learned = (log: string) =>
+    lines(`${log}/metrics.jsonl`).map(({ index, lossSum, reward, tokens }) => ({ index, lossSum, reward, tokens }));
+  const rollouts = (log: string) =>
+    lines(`${log}/rollouts.jsonl`).map(({ order, traj_idx: place, total_reward: reward }) => ({
+      order,
+      place,
+      reward,
+    }));
+  const isWithinBatch = (log: string, steps: number) => {
+    const groups = lines(`${log}/rollouts.jsonl`).length / 4;
+    return groups > 4 * steps && groups < 4 * (steps + 1);
+  };
+  beforeEach(() => {
+    const tasks = Array.from({ length: 8 }, (_, n) => `${JSON.stringify({ question: `Say ${n}.`, n })}\n`);
+    writeFileSync(path('tasks.jsonl'), tasks.join(''));
+    // The last group of a batch takes longer than the others, so that there is a while in which a batch is not full.
+    writeFileSync(
+      path('reward.mjs'),
+      `export default async ({ turn }, { n }) => {
+        if (n % 4 === 3) await new Promise((resolve) => setTimeout(resolve, 400));
+        return -turn.sequence.tokens.length;
+      };`,
+    );
+  });
+
+  it.each(['Ctrl-C', 'kill -9'])('by %s, and resumed, ends as a run that never was', async (how) => {
+    const whole = await run(grpo('whole'));
+    expect(whole.code, whole.stderr).toBe(0);
+    if (how === 'Ctrl-C') {
+      const interrupted$ = new Subject<void>();
+      const running = run(grpo('stopped'), { interrupted$ });
+      await until(() => isWithinBatch('stopped', 1));
+      interrupted$.next();
+      const { code, stderr } = await running;
+      expect(code, stderr).toBe(130);
+      expect(stderr).toContain('Stopped; saved after step 1.');
+      expect(lines('stopped/metrics.jsonl')).toHaveLength(1);
+    } else {
+      const child = start([...grpo('stopped'), '--checkpoint-every', '1']);
+      await until(() => isWithinBatch('stopped', 2));
+      await kill(child);
+    }
+    const again = await run(['grpo', '--resume', path('stopped')]);
+    expect(again.code, again.stderr).toBe(0);
+    expect(learned('stopped')).toStrictEqual(learned('whole'));
+    expect(learned('stopped')).toHaveLength(STEPS);
+    expect(rollouts('stopped')).toStrictEqual(rollouts('whole'));
   });
 });

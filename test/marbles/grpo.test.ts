@@ -53,6 +53,42 @@ describe('grpo', () => {
   );
 
   it(
+    'stopped within a batch, finishes the step in training, and leaves the groups of the batch',
+    marbles((m) => {
+      const { trainer, log } = fakeLoop({ stepMs: 4, sampleMs: () => 2 });
+      // As above; the samples of the second batch begin at 7 and are cancelled at 8.
+      const stop$ = m.cold('   --------x');
+      const expected = '       -------0|';
+      const options = { group: 2, groupsPerBatch: 2, stop$ };
+      m.expect(tasks(4).pipe(reinforce(trainer, alternating, options), indexes)).toBeObservable(expected);
+      m.flush();
+      expect(log.filter((line) => line === 'optim')).toHaveLength(1);
+    }),
+  );
+
+  it(
+    'takes as many steps as `steps` says, whatever batches teach nothing, and samples no further',
+    marbles((m) => {
+      const { trainer, log } = fakeLoop({ stepMs: 4, sampleMs: () => 2 });
+      const steps: RlStep[] = [];
+      const source = from([0, 1, 2, 3, 4, 5]).pipe(map((order) => groupOf(order, order % 2 === 0 ? [1, 0] : [1, 1])));
+      const result = source.pipe(
+        grpo(trainer, { groupsPerBatch: 1, steps: 2 }),
+        tap((step) => steps.push(step)),
+        indexes,
+      );
+      m.expect(result).toBeObservable('----0---(1|)');
+      m.flush();
+      expect(log.filter((line) => line === 'optim')).toHaveLength(2);
+      expect(steps.map(({ index }) => index)).toStrictEqual([0, 1]);
+    }),
+  );
+
+  it('refuses a number of steps that is none', () => {
+    expect(() => grpo(instantTrainer, { groupsPerBatch: 1, steps: 0 })).toThrow('steps must be an integer >= 1, got 0');
+  });
+
+  it(
     'admits no group beyond what the last step has room for, and says that it waits for training',
     marbles((m) => {
       const { trainer, log } = fakeLoop({ stepMs: 4, sampleMs: () => 2 });

@@ -1,4 +1,4 @@
-import { map, type Observable, take, takeUntil } from 'rxjs';
+import { map, type Observable, take } from 'rxjs';
 import type { Message } from '../../chat/renderers/Message.js';
 import type { SamplingClient, ServiceClient } from '../../client/index.js';
 import { CliError } from '../CliError.js';
@@ -44,12 +44,12 @@ async function prepare(run: OpenRun<DistillConfig>): Promise<RunWork> {
   const { repeatEpochs } = await import('../../operators/index.js');
   const forTeacher = (messages: readonly Message[]) =>
     renderer.buildGenerationPrompt([{ role: 'system', content: teacherSystem! }, ...messages]);
-  const learning = distill<readonly Message[]>(trainer, {
+  const options = {
     teacher: teachers,
     coefficient: config.coefficient,
     ...(teacherSystem === undefined ? {} : { teacherPrompt: forTeacher }),
     renderer,
-    prompt: (messages) => messages,
+    prompt: (messages: readonly Message[]) => messages,
     group: config.group,
     groupsPerBatch: batchSize,
     samplingParams: { maxTokens: config.maxTokens },
@@ -57,7 +57,8 @@ async function prepare(run: OpenRun<DistillConfig>): Promise<RunWork> {
     seed: config.seed,
     checkpoint: { steps: config.checkpointEvery, kind: 'both', atEnd: true },
     resume: resume.rl,
-  });
+    steps: totalSteps,
+  } as const;
   const decode = (tokens: ArrayLike<number>) => renderer.tokenizer.decode(tokens);
   return {
     totalSteps,
@@ -65,10 +66,8 @@ async function prepare(run: OpenRun<DistillConfig>): Promise<RunWork> {
     steps: ({ stop$, counted, guarded }) =>
       prompts.pipe(
         repeatEpochs(config.steps === undefined ? { epochs: config.epochs } : {}),
-        take(totalSteps * batchSize),
         guarded(),
-        takeUntil(stop$),
-        learning,
+        distill<readonly Message[]>(trainer, { ...options, stop$ }),
         counted(),
         rlLog(folder, { config: { ...config, learningRate }, decode }),
       ),

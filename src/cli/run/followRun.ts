@@ -34,6 +34,10 @@ export interface RunTools {
 /** What a run is going to do. */
 export interface RunWork {
   readonly totalSteps: number;
+  /** There may be fewer steps than that. */
+  readonly isMost?: boolean;
+  /** Why there may be fewer. */
+  readonly fewer?: string;
   /** More of it, for the line that begins with the number of steps: `, learning rate 0.01`. */
   readonly about: string;
   /** The steps, once they are in the log. */
@@ -56,6 +60,8 @@ export interface RunWork {
 export interface Outcome {
   readonly last: Step | undefined;
   readonly told: readonly (readonly [label: string, value: number | undefined])[];
+  /** Why it took fewer steps than it could; undefined where it took them all, or was stopped. */
+  readonly fewer: string | undefined;
   readonly checkpoint: Checkpoint | undefined;
   readonly interrupted: boolean;
   /** What the run has cost, and why it ended early where a budget ended it. */
@@ -73,6 +79,7 @@ export async function followRun(
   { context, service, config, folder, resume, baseModel }: OpenRun<{ readonly data: string } & SpendingOptions>,
   {
     totalSteps,
+    fewer,
     steps,
     told,
     nothing = [`${config.data} holds nothing to train on`],
@@ -151,6 +158,7 @@ export async function followRun(
   return {
     last,
     told: told(last),
+    fewer: early && presses === 0 && spent === undefined && last !== undefined ? fewer : undefined,
     checkpoint,
     interrupted: presses > 0 && early,
     cost: spending.newest(),

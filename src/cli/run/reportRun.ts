@@ -11,7 +11,7 @@ export function reportRun(
   context: Context,
   command: string,
   folder: string,
-  { last, told, checkpoint, interrupted, cost, spent, largerBudget }: Outcome,
+  { last, told, fewer, checkpoint, interrupted, cost, spent, largerBudget }: Outcome,
 ): number {
   const { statePath, samplerPath, steps = 0 } = checkpoint ?? {};
   if (interrupted) {
@@ -44,6 +44,7 @@ export function reportRun(
       sampler_path: samplerPath ?? null,
     }),
   );
+  if (fewer !== undefined) note(context, `Fewer steps than there could be: ${fewer}.`);
   if (spent !== undefined)
     note(context, `Continue with a larger budget: ${resumeCommand(command, folder, largerBudget)}`);
   note(context, `Its curves: tinker-rx dashboard --log ${shellWord(folder)}`);

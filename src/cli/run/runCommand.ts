@@ -78,7 +78,7 @@ async function runLocked<O extends RunOptions>(
   plan: RunPlan<Config<O>>,
   given: Given<O>,
 ): Promise<number> {
-  const resume = plan.resumed ? await resumePoint(kind, plan.folder) : { steps: 0, batches: 0 };
+  const resume = plan.resumed ? await resumePoint(context, kind, plan.folder) : { steps: 0, batches: 0 };
   const { dashboard } = given as { readonly dashboard?: number | true };
   let outcome: Outcome;
   try {
@@ -87,13 +87,13 @@ async function runLocked<O extends RunOptions>(
       const work = await kind.prepare(run);
       note(
         context,
-        `${count(work.totalSteps, 'step')}${work.about}, log in ${plan.folder}` +
+        `${work.isMost === true ? 'Up to ' : ''}${count(work.totalSteps, 'step')}${work.about}, log in ${plan.folder}` +
           (resume.steps > 0 ? `, continuing after step ${resume.steps}` : ''),
       );
       return followRun(run, work, dashboard);
     });
   } catch (error) {
-    const { checkpoint } = await resumePoint(kind, plan.folder);
+    const { checkpoint } = await resumePoint(context, kind, plan.folder);
     if (checkpoint !== undefined) {
       const flags = 'skipBadRows' in kind.options && isBadRow(error) ? '--skip-bad-rows' : '';
       note(context, `Continue from step ${checkpoint.steps} with: ${resumeCommand(kind.name, plan.folder, flags)}`);
@@ -105,8 +105,13 @@ async function runLocked<O extends RunOptions>(
 
 const isBadRow = (error: unknown): boolean => (error as { readonly code?: unknown } | undefined)?.code === 'bad_row';
 
-async function resumePoint({ isRl }: Pick<RunKind<RunOptions>, 'isRl'>, folder: string): Promise<RlResumePoint> {
-  if (isRl === true) return firstValueFrom((await import('../../rl/index.js')).resumeRl(folder));
+async function resumePoint(
+  context: Context,
+  { isRl }: Pick<RunKind<RunOptions>, 'isRl'>,
+  folder: string,
+): Promise<RlResumePoint> {
+  const onWarning = (message: string) => note(context, `Warning: ${message}`);
+  if (isRl === true) return firstValueFrom((await import('../../rl/index.js')).resumeRl(folder, { onWarning }));
   return firstValueFrom((await import('../../sources/index.js')).resumeFrom(folder));
 }
 

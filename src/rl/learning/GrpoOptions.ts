@@ -68,6 +68,13 @@ export interface GrpoOptions<S = SamplingClient> {
   readonly checkpoint?: CheckpointEveryOptions;
   /** Evaluations of the weights right after a step, while training continues. Default: none. */
   readonly evaluate?: EvaluateEveryOptions<S>;
+  /** Ends the run after this many optimizer steps, those before a resume included: an integer ≥ 1. Default: with its source. */
+  readonly steps?: number;
+  /**
+   * Ends the run once it emits: nothing more is sampled, batches in training are finished, and `checkpoint.atEnd` saves. The groups of a batch
+   * that is not full are not trained on; a resumed run takes them again, and so ends as one that was never stopped. Default: never.
+   */
+  readonly stop$?: ObservableInput<unknown>;
   /** Where an earlier run stopped; give the same to `rollouts`. */
   readonly resume?: RlResume | undefined;
   /** Told of every wait, of batches without a lesson, and of warnings. Default: warnings are printed on stderr. */

@@ -5,13 +5,17 @@ import {
   defer,
   EMPTY,
   finalize,
+  from,
   ignoreElements,
   map,
   merge,
+  NEVER,
   type Observable,
   of,
   type OperatorFunction,
   Subscription,
+  take as takeFirst,
+  takeUntil,
   tap,
 } from 'rxjs';
 import type { SamplingClient } from '../../client/SamplingClient.js';
@@ -58,7 +62,7 @@ import { forLoss } from './trajectoryData.js';
  * by weights more than `maxStepsOffPolicy` steps ahead of those that sampled it. Batches are made in the order of admission;
  * nothing is sampled twice and nothing is thrown away. Groups that teach nothing count in the metrics and are not trained
  * on; where a whole batch teaches nothing there is no step, and the next tasks are taken. Those after the last step are reported at the
- * end (`groups-untaught`). The last batch may be smaller.
+ * end (`groups-untaught`). The last batch may be smaller, unless `stop$` ended the run.
  * Where batches at the end teach nothing, the last step comes again with the checkpoint that `atEnd` asks for.
  *
  * Errors of the source and of the trainer end the stream, after the steps before them. So does a whole batch of which every rollout
@@ -73,6 +77,7 @@ export function grpo<T = unknown, S = SamplingClient>(
 ): OperatorFunction<Group<T> | ScoredGroup<T>, RlStep<T>> {
   const plan = planOf(options);
   const { policy, resume, maxStepsOffPolicy, groupsPerBatch } = plan;
+  const { steps: most = Infinity } = options;
   const { loss } = plan.loss;
   if (policy !== undefined && trainer.saveWeightsAndGetSamplingClient === undefined) {
     throw lacks('saveWeightsAndGetSamplingClient', 'a policy');
@@ -91,6 +96,7 @@ export function grpo<T = unknown, S = SamplingClient>(
       let splitTold = false;
       const first = resume?.next ?? 0;
       let taken = first;
+      let stopped = false;
       let last: RlStep<T> | undefined;
       const failed = new FailedGroups();
 
@@ -151,15 +157,15 @@ export function grpo<T = unknown, S = SamplingClient>(
         const { order } = prepared.group;
         if (policy !== undefined && order > taken) pace.release(order - taken);
         taken = order + 1;
-        heard?.(prepared.group, steps);
+        heard?.(prepared.group, steps, maker.isFresh);
         return maker.add(prepared);
       };
 
       const toBatch = (batch: MadeBatch<T> | undefined): Observable<MarkedBatch> => {
         if (batch === undefined) return EMPTY;
         made.push(batch);
-        const isLast = batch.next === first + (pace.total ?? -1);
         const step = ++steps;
+        const isLast = step === most || batch.next === first + (pace.total ?? -1);
         pace.training++;
         loop.close(Math.min(plan.substeps, batch.data.length), (sampler) => {
           pace.training--;
@@ -186,12 +192,15 @@ export function grpo<T = unknown, S = SamplingClient>(
           admit(live, policy === undefined ? report : undefined, 'training'),
           concatMapAhead(prepare, { ahead: Infinity }),
           concatMap((group) => toBatch(take(group))),
+          takeUntil(from(options.stop$ ?? NEVER).pipe(tap(() => (stopped = true)))),
         ),
         defer(() => {
+          // What is left of a batch is for the resumed run: a step of a few groups would not be one of this run.
+          if (stopped) return EMPTY;
           failed.end();
           return toBatch(maker.flush());
         }),
-      );
+      ).pipe(takeFirst(Math.max(0, most - steps)));
       const opening = defer(() => (policy === undefined ? of(undefined) : loop.saveWeightsAndGetSamplingClient())).pipe(
         tap((sampler) => {
           publish(sampler, steps);
@@ -201,11 +210,16 @@ export function grpo<T = unknown, S = SamplingClient>(
       const { checkpoint: saving, scheduler = asyncScheduler } = options;
       // Batches at the end may teach nothing: then the last step was not known to be the last when it was sent.
       const atEnd = defer((): Observable<RlStep<T>> => {
-        if (maker.rest !== undefined) reportUntaught(maker.rest, steps, report);
+        const isCut = stopped || steps >= most;
+        if (maker.rest !== undefined && !isCut) reportUntaught(maker.rest, steps, report);
         if (saving?.atEnd !== true || last === undefined || last.checkpoint !== undefined) return EMPTY;
         const step = last;
         return saveNow(loop, { steps, batches: position, scheduler }, saving).pipe(
-          map((checkpoint) => ({ ...step, checkpoint, resume: resumeState(pace, steps, maker.next) })),
+          map((checkpoint) => ({
+            ...step,
+            checkpoint,
+            resume: resumeState(pace, steps, isCut ? maker.closed : maker.next),
+          })),
         );
       });
       const trained = batches.pipe(

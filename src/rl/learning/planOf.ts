@@ -38,6 +38,7 @@ export function planOf<S>(options: GrpoOptions<S>): Plan<S> {
   checkInteger('maxStepsOffPolicy', maxStepsOffPolicy, 0);
   checkInteger('minibatches', minibatches, 1);
   checkInteger('substeps', substeps, 1);
+  if (options.steps !== undefined) checkInteger('steps', options.steps, 1);
   if (minibatches > groupsPerBatch) {
     throw new RangeError(`minibatches must be <= groupsPerBatch (${groupsPerBatch}), got ${minibatches}`);
   }

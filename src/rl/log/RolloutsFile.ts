@@ -11,6 +11,8 @@ export class RolloutsFile {
   readonly #written = new WeakSet<ScoredGroup>();
   /** By the index of a step: where its groups begin. Holds the steps in flight. */
   readonly #starts = new Map<number, number>();
+  /** The newest batch: the order of its first group, and where that begins. */
+  #batch: { readonly order: number; readonly start: number } | undefined;
   #iteration = -1;
   #groups = 0;
   #last: number | undefined;
@@ -20,9 +22,10 @@ export class RolloutsFile {
     this.#decode = decode;
   }
 
-  add(group: ScoredGroup, iteration: number): void {
+  add(group: ScoredGroup, iteration: number, beginsBatch = false): void {
     if (this.#written.has(group)) return;
     this.#written.add(group);
+    if (beginsBatch) this.#batch = { order: group.order, start: this.#size };
     if (iteration !== this.#iteration) {
       this.#iteration = iteration;
       this.#groups = 0;
@@ -33,13 +36,15 @@ export class RolloutsFile {
   }
 
   /** Where the groups of a step end that is done, in bytes; writes those that were not added as they came. */
-  endOf({ index, groups }: RlStep): number {
+  endOf({ index, groups, resume }: RlStep): number {
     for (const group of groups) this.add(group, index);
     const isRepeated = index === this.#last;
     this.#last = index;
     for (const known of this.#starts.keys()) if (known <= index) this.#starts.delete(known);
-    // The last step comes again at the end: all groups that came after it are done with, too.
-    return (isRepeated ? undefined : this.#starts.get(index + 1)) ?? this.#size;
+    if (!isRepeated) return this.#starts.get(index + 1) ?? this.#size;
+    // The last step comes again at the end: the groups after it are done with, too, but for those that a resumed run takes again.
+    const isLeft = this.#batch !== undefined && resume !== undefined && this.#batch.order >= resume.next;
+    return isLeft ? this.#batch!.start : this.#size;
   }
 
   sync(): void {

@@ -1,7 +1,7 @@
 import type { ScoredGroup } from '../learning/advantages.js';
 
-/** Hears of each group as `grpo` takes it, in order, with the index of the step that counts it. */
-export type GroupListener = (group: ScoredGroup, iteration: number) => void;
+/** Hears of each group as `grpo` takes it, in order, with the index of the step that counts it, and whether it begins a batch. */
+export type GroupListener = (group: ScoredGroup, iteration: number, beginsBatch: boolean) => void;
 
 // Subscribing travels upstream synchronously, so one variable is enough to hand a listener from `rlLog` to `grpo`.
 let current: GroupListener | undefined;

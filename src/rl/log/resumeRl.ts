@@ -40,7 +40,7 @@ export function resumeRl(folder: string, options: ResumeRlOptions = {}): Observa
   const { onWarning = (message) => console.error(`tinker-rx warning: ${message}`) } = options;
   return usableCheckpoints(folder, options).pipe(
     map((checkpoints): RlResumePoint => {
-      let failure: unknown;
+      let failure: Error | undefined;
       for (const checkpoint of checkpoints.toReversed()) {
         try {
           const rl = readState(join(folder, stateFile(checkpoint.steps)));

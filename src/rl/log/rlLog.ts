@@ -54,9 +54,9 @@ export function rlLog<T = unknown>(folder: string, options: RlLogOptions = {}): 
         else continueAt(folder, index);
         if (rollouts) file = new RolloutsFile(join(folder, ROLLOUTS), decode);
       };
-      const hear = (group: ScoredGroup, iteration: number): void => {
+      const hear = (group: ScoredGroup, iteration: number, beginsBatch: boolean): void => {
         start(iteration);
-        file?.add(group, iteration);
+        file?.add(group, iteration, beginsBatch);
       };
       const full = new WeakMap<Step, RlStep<T>>();
       const write = (step: RlStep<T>): Step => {

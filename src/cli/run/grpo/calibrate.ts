@@ -1,9 +1,9 @@
 import { lastValueFrom, take, toArray, type Observable } from 'rxjs';
 import type { SamplingClient } from '../../../client/index.js';
-import type { Agent, Group } from '../../../rl/index.js';
+import type { Agent, Group, RlEvent } from '../../../rl/index.js';
 import { plainLine } from '../../../wire/plainText.js';
 import { CliError } from '../../CliError.js';
-import type { Context } from '../../context.js';
+import { note, type Context } from '../../context.js';
 import { printProperties } from '../../output/print.js';
 import type { TaskRow } from './loadReward.js';
 
@@ -26,8 +26,11 @@ export interface CalibrateOptions {
 export async function calibrate(context: Context, options: CalibrateOptions): Promise<void> {
   const { tasks, agent, sampler, group, groups, groupsPerBatch, steps, seed, decode } = options;
   const { rollouts } = await import('../../../rl/index.js');
+  const onEvent = (event: RlEvent) => {
+    if (event.type === 'rl-warning') note(context, `Warning: ${event.message}`);
+  };
   const sampled = await lastValueFrom(
-    tasks.pipe(take(groups), rollouts(agent, { policy: sampler, group, seed }), toArray()),
+    tasks.pipe(take(groups), rollouts(agent, { policy: sampler, group, seed, onEvent }), toArray()),
   );
   const found = summarize(sampled);
   const answers = someAnswers(sampled, decode);

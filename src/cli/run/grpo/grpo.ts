@@ -1,6 +1,6 @@
-import { take, takeUntil } from 'rxjs';
+import { merge, Subject, tap } from 'rxjs';
 import type { ServiceClient } from '../../../client/index.js';
-import type { RlLoss } from '../../../rl/index.js';
+import type { RlEvent, RlLoss } from '../../../rl/index.js';
 import { CliError } from '../../CliError.js';
 import { withService } from '../../clients.js';
 import { note, type Context } from '../../context.js';
@@ -34,6 +34,8 @@ const KIND: RunKind<typeof GRPO> & { readonly check: (config: GrpoConfig) => voi
   prepare,
 };
 const CALIBRATION_GROUPS = 8;
+/** As many batches in a row that teach nothing are no chance. */
+const USELESS_BATCHES = 8;
 
 /** Reinforcement learning on a file of tasks and a module that grades answers. */
 export default async function grpo(context: Context, given: Given<typeof GRPO>, data?: string): Promise<number> {
@@ -62,7 +64,10 @@ async function prepare(run: OpenRun<GrpoConfig>): Promise<RunWork> {
   }
   const { reinforce, rlLog } = await import('../../../rl/index.js');
   const { repeatEpochs } = await import('../../../operators/index.js');
-  const learning = reinforce<TaskRow>(trainer, agent, {
+  const nothing$ = new Subject<void>();
+  const enough = Math.max(found, USELESS_BATCHES * groupsPerBatch);
+  let [untaught, isUseless] = [0, false];
+  const options = {
     group: config.group,
     groupsPerBatch,
     maxStepsOffPolicy: config.maxStepsOffPolicy,
@@ -70,22 +75,34 @@ async function prepare(run: OpenRun<GrpoConfig>): Promise<RunWork> {
     loss: config.loss as RlLoss,
     adam: { learningRate },
     seed: config.seed,
-    checkpoint: { steps: config.checkpointEvery, kind: 'both', atEnd: true },
+    checkpoint: { steps: config.checkpointEvery, kind: 'both' as const, atEnd: true },
     resume: resume.rl,
     ...(klPenalty === undefined
       ? {}
       : { klPenalty: { coefficient: klPenalty, reference: await service.createSamplingClient({ baseModel }) } }),
     ...(altersSampling(config) ? { acceptAlteredSampling: true } : {}),
-    onEvent: (event) => {
+    onEvent: (event: RlEvent) => {
       if (event.type === 'rl-warning') note(context, `Warning: ${event.message}`);
-      if (event.type === 'batch-skipped')
-        note(context, `${count(event.groups, 'group')} taught nothing: ${event.reason}`);
-      if (event.type === 'rollout-failed' && event.final) note(context, `A rollout failed: ${String(event.error)}`);
+      if (event.type === 'groups-untaught')
+        note(
+          context,
+          `The last ${count(event.groups, 'group')} taught nothing: mean reward ${event.reward.toFixed(3)}`,
+        );
+      if (event.type !== 'batch-skipped') return;
+      note(context, `${count(event.groups, 'group')} taught nothing: ${event.reason}`);
+      untaught += event.groups;
+      // With --steps the tasks are repeated: without an end to it, tasks that teach nothing would be paid for again and again.
+      if (config.steps === undefined || isUseless || untaught < enough) return;
+      isUseless = true;
+      note(context, `Stopping: ${count(untaught, 'group')} in a row taught nothing, a whole pass over the tasks.`);
+      nothing$.next();
     },
-  });
+  };
   const decode = (tokens: ArrayLike<number>) => renderer.tokenizer.decode(tokens);
   return {
     totalSteps,
+    isMost: config.steps === undefined,
+    fewer: 'a batch whose answers all have the same reward gives no step',
     about: ` of ${groupsPerBatch} × ${config.group} rollouts, learning rate ${learningRate}`,
     nothing: [
       'No group had answers of different reward: nothing was trained',
@@ -95,10 +112,9 @@ async function prepare(run: OpenRun<GrpoConfig>): Promise<RunWork> {
     steps: ({ stop$, counted, guarded }) =>
       tasks.pipe(
         repeatEpochs(config.steps === undefined ? { epochs: config.epochs } : {}),
-        take(totalSteps * groupsPerBatch),
         guarded(),
-        takeUntil(stop$),
-        learning,
+        reinforce<TaskRow>(trainer, agent, { ...options, steps: totalSteps, stop$: merge(stop$, nothing$) }),
+        tap(() => (untaught = 0)),
         counted(),
         rlLog(folder, { config: { ...config, learningRate }, decode }),
       ),
