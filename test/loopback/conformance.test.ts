@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ModelInput, readProfile, ServiceClient, type ServerProfile } from 'tinker-rx';
 import { LocalTinker, type LocalTinkerOptions } from 'tinker-rx/local';
-import { Prober } from '../../src/cli/doctor/conformance/Prober.js';
-import { PROBES, runProbes } from '../../src/cli/doctor/conformance/runProbes.js';
+import { Prober } from '../../src/conformance/Prober.js';
+import { PROBES, runProbes } from '../../src/conformance/runProbes.js';
 import { connect } from '../../src/client/connection/connect.js';
 import { run } from '../unit/cli/terminal.js';
 

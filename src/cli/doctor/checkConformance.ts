@@ -8,8 +8,8 @@ import { printJson } from '../output/print.js';
 import { styleFor } from '../terminal/style.js';
 import { waitFor } from '../terminal/waitFor.js';
 import { oneLine, padEnd } from '../../support/terminal/textWidth.js';
-import { Prober } from './conformance/Prober.js';
-import { PROBES, runProbes } from './conformance/runProbes.js';
+import { Prober } from '../../conformance/Prober.js';
+import { PROBES, runProbes } from '../../conformance/runProbes.js';
 
 export interface ConformanceOptions {
   readonly model?: string;

@@ -89,7 +89,11 @@ function answerLogprobs(teacher: ComputesLogprobs, prompt: ModelInput, { sequenc
         throw new ValidationError(
           `the teacher gave ${logprobs.length} logprobs for an answer of ${tokens.length} tokens`,
         );
-      return logprobs.subarray(logprobs.length - tokens.length);
+      const answered = logprobs.subarray(logprobs.length - tokens.length);
+      const bad = answered.findIndex((value) => !Number.isFinite(value));
+      if (bad >= 0)
+        throw new ValidationError(`the teacher gave token ${bad} of an answer a logprob of ${answered[bad]}`);
+      return answered;
     }),
   );
 }

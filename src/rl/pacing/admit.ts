@@ -49,7 +49,8 @@ export function admit<T, S>(
         try {
           while (waiting.length > 0 && mayAdmit() && downstream.isOpen && !subscriber.closed) {
             admitted++;
-            if (ended && waiting.length === 1) pace.total = admitted;
+            pace.admitted = Math.max(pace.admitted, admitted);
+            if (ended && waiting.length === 1) pace.total ??= admitted;
             subscriber.next(waiting.shift());
           }
         } finally {
@@ -73,7 +74,7 @@ export function admit<T, S>(
         },
         complete: () => {
           ended = true;
-          if (waiting.length === 0) pace.total = admitted;
+          if (waiting.length === 0) pace.total ??= admitted;
           advance();
         },
       };

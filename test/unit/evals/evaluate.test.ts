@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync, appendFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { from, lastValueFrom, type Observable, of, throwError, toArray } from 'rxjs';
+import { from, lastValueFrom, NEVER, type Observable, of, throwError, toArray } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   answers,
@@ -133,6 +133,25 @@ describe('evaluate', () => {
       failures: { rollout: 1, scorer: 1 },
       score: { mean: 0, count: 1 },
     });
+  });
+
+  it('counts a score of true as 1 and of false as 0, and says what else a scorer may return', async () => {
+    const scoreOf = async (scorer: unknown, more: { timeoutMs?: number } = {}) => {
+      const options = { sampler: pupil(), scorers: { mine: scorer as Scorer<Sum> }, ...more };
+      const [record] = await collect(of(SUMS[0]!).pipe(evaluate(agent, options)));
+      return record!.samples[0]?.score ?? record!.failures[0]!.message;
+    };
+    expect(await scoreOf(() => true)).toBe(1);
+    expect(await scoreOf(() => Promise.resolve(false))).toBe(0);
+    expect(await scoreOf(() => ({ score: true }))).toBe(1);
+    const accepted = 'it must be a finite number, true or false, or { score }';
+    expect(await scoreOf(() => {})).toBe(`the score of mine is undefined (is a return missing?); ${accepted}`);
+    expect(await scoreOf(() => '1')).toBe(`the score of mine is the text "1"; ${accepted}`);
+    expect(await scoreOf(() => ({ value: 1 }))).toBe(`the score of mine is an object with value; ${accepted}`);
+    expect(await scoreOf(() => null)).toBe(`the score of mine is null; ${accepted}`);
+    expect(await scoreOf(() => NaN)).toBe(`the score of mine is NaN; ${accepted}`);
+    expect(await scoreOf(() => Promise.resolve(1), { timeoutMs: 2 ** 40 })).toBe(1);
+    expect(await scoreOf(() => NEVER, { timeoutMs: 5 })).toBe('scoring took longer than 5 ms');
   });
 
   it('takes scorers in the shape of autoevals as they are', async () => {
