@@ -1,6 +1,6 @@
 import { map, type Observable, type SchedulerLike } from 'rxjs';
 import type { Checkpoint } from '../operators/trainingBatch.js';
-import { pointOf, usableCheckpoints } from './internal/usableCheckpoints.js';
+import { pointOf, usableCheckpoints } from './reading/usableCheckpoints.js';
 
 /** Where a run stopped, and from where it can continue. */
 export interface ResumePoint {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { map, type Observable } from 'rxjs';
-import { pointOf, usableCheckpoints } from '../../sources/internal/usableCheckpoints.js';
+import { pointOf, usableCheckpoints } from '../../sources/reading/usableCheckpoints.js';
 import type { ResumeFromOptions, ResumePoint } from '../../sources/resumeFrom.js';
 import { SourceError } from '../../sources/SourceError.js';
 import { isTinkerError } from '../../wire/tinkerError.js';

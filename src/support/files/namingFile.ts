@@ -1,4 +1,4 @@
-/** Runs what writes a file. An error of the system (a full disk, for example) then says which file; by itself it names none. */
+/** Runs what writes a file. An error of the system (a full disk, for example) then says which file, which it does not name otherwise. */
 export function namingFile<R>(path: string, write: () => R): R {
   try {
     return write();
