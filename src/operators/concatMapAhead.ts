@@ -10,7 +10,7 @@ import { checkAtLeast } from '../support/checks.js';
 import { Queue } from '../wire/Queue.js';
 import { Gate, withGate } from './gate.js';
 import { Downstream, type Heard, listen, mayBeFed } from './gates/listen.js';
-import { WatchedQueue } from './gates/WatchedQueue.js';
+import { WatchedQueue } from './gates/backpressureEvents.js';
 
 /** Options of `concatMapAhead`. */
 export interface ConcatMapAheadOptions {
@@ -143,13 +143,7 @@ export function concatMapAhead<T, O extends ObservableInput<unknown>>(
       const outer: Heard<T, undefined> = {
         next: (value) => {
           fed ||= mayBeFed(value);
-          if (busy || turns.length > 0 || waiting.length > 0 || !hasRoom()) waiting.push(value);
-          else {
-            // The short way, for a source and inners that are in step.
-            busy = true;
-            start(value);
-            busy = false;
-          }
+          waiting.push(value);
           advance();
         },
         error: (error) => {

@@ -4,7 +4,7 @@ import type { SamplingClient } from '../client/SamplingClient.js';
 import type { Datum } from '../wire/datum.js';
 import type { LossFnConfig, LossFnType } from '../wire/training.js';
 import { factsOf, lossSumOf, perUnit } from './internal/stepFacts.js';
-import { lacks } from './steps/lacks.js';
+import { missingMethod } from './steps/missingMethod.js';
 import { markBatches } from './markBatches.js';
 import type { ForwardPasses, TakesSnapshots } from './Trainable.js';
 import type { Mark, MarkOperator, MarkPoint } from './trainingBatch.js';
@@ -68,7 +68,7 @@ export function evaluateEvery<S = SamplingClient>(
 function evaluateSampler<S>({ evaluate }: EvaluateSamplerOptions<S>): Mark<TakesSnapshots<S>> {
   return (trainer, at) => {
     if ((trainer.saveWeightsAndGetSamplingClient as unknown) === undefined)
-      throw lacks('saveWeightsAndGetSamplingClient', 'evaluateEvery');
+      throw missingMethod('saveWeightsAndGetSamplingClient', 'evaluateEvery');
     const snapshot = at.start(trainer.saveWeightsAndGetSamplingClient());
     return { evaluation: () => snapshot.pipe(concatMap((sampler) => evaluate(sampler, at))) };
   };
@@ -80,7 +80,7 @@ function validate({ validation, loss = 'cross_entropy', lossFnConfig }: Validate
   if (loss === 'cross_entropy' && !facts.carriesLoss)
     throw new RangeError('validation must have a token with a weight other than 0');
   return (trainer, at) => {
-    if ((trainer.forward as unknown) === undefined) throw lacks('forward', 'evaluateEvery with validation');
+    if ((trainer.forward as unknown) === undefined) throw missingMethod('forward', 'evaluateEvery with validation');
     const pass = at.start(trainer.forward(validation, loss, lossFnConfig === undefined ? {} : { lossFnConfig }));
     return {
       evaluation: () => pass.pipe(map((output) => ({ validation_loss: perUnit(lossSumOf(output), facts) }))),

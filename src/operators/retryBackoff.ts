@@ -59,11 +59,13 @@ export function retryBackoff<T>({
   scheduler = asyncScheduler,
   random = systemRandom,
 }: RetryBackoffOptions = {}): MonoTypeOperatorFunction<T> {
-  checkAtLeast({ initialMs }, 0);
-  checkAtLeast({ factor }, 1);
-  checkAtLeast({ maxMs }, 0);
-  if (!(jitter >= 0 && jitter <= 1)) throw new RangeError(`jitter must be from 0 to 1, got ${jitter}`);
-  checkAtLeast({ maxRetries, deadlineMs }, 0);
+  if (decides === undefined) {
+    checkAtLeast({ initialMs }, 0);
+    checkAtLeast({ factor }, 1);
+    checkAtLeast({ maxMs }, 0);
+    if (!(jitter >= 0 && jitter <= 1)) throw new RangeError(`jitter must be from 0 to 1, got ${jitter}`);
+    checkAtLeast({ maxRetries, deadlineMs }, 0);
+  }
   return (source) =>
     defer(() => {
       let since = scheduler.now();

@@ -19,8 +19,8 @@ import type { LossFnConfig, LossFnType } from '../wire/training.js';
 import { concatMapAhead } from './concatMapAhead.js';
 import { currentGate, Gate, underGate } from './gate.js';
 import { carryEvaluations } from './internal/carryEvaluations.js';
-import { carryMarks } from './internal/carryMarks.js';
-import { mergeMetrics } from './internal/mergeMetrics.js';
+import { runMarks } from './internal/runMarks.js';
+import { mergeMetrics } from './internal/stepFacts.js';
 import { submitSteps, type SubmittedStep } from './internal/submitSteps.js';
 import { withCycles } from './internal/withCycles.js';
 import type { Schedule } from './schedules.js';
@@ -119,7 +119,7 @@ export function train<T extends Trainable>(
       const running = new Subscription();
       const submitted = defer(() => {
         const gate = new Gate(currentGate());
-        const submit = submitSteps<T>(trainer, options, running, carryMarks(pendingMarks, gate));
+        const submit = submitSteps<T>(trainer, options, running, runMarks(pendingMarks, gate));
         return underGate(
           gate,
           numberBatches(source).pipe(bufferCount(accumulate), concatMapAhead(submit, { ahead, delayError: true })),

@@ -68,7 +68,7 @@ export function trainUntil<T extends Trainable & Saves>(
       const saved = (step: Step): Observable<Step> =>
         saveNow(trainer, submitted!, checkpoint).pipe(map((found) => ({ ...step, checkpoint: found })));
       const batches = numberBatches(source).pipe(
-        inTheirTime(),
+        waitForRoom(),
         takeUntil(from(stop$).pipe(tap(() => (stopped = true)))),
         markBatches<T>((_, at) => void (submitted = at)),
       );
@@ -87,7 +87,7 @@ export function trainUntil<T extends Trainable & Saves>(
 }
 
 /** Hands a batch on when there is room for it, not before. */
-function inTheirTime<B>(): (source: Observable<B>) => Observable<B> {
+function waitForRoom<B>(): (source: Observable<B>) => Observable<B> {
   return (source) =>
     defer(() => {
       const gate = currentGate();

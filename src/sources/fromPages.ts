@@ -1,6 +1,6 @@
 import { concatMap, defer, EMPTY, expand, from, map, type Observable, type ObservableInput } from 'rxjs';
 import { checkIntegers } from '../support/checks.js';
-import { findGate } from '../operators/gates/findGate.js';
+import { findGate } from '../operators/gates/backpressureEvents.js';
 import { whenOpen } from '../operators/gates/whenOpen.js';
 import { keepGate } from '../operators/keepGate.js';
 

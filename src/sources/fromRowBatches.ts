@@ -1,6 +1,6 @@
 import { Observable } from 'rxjs';
 import { withGate } from '../operators/gate.js';
-import { findGate } from '../operators/gates/findGate.js';
+import { findGate } from '../operators/gates/backpressureEvents.js';
 import { RowWalk } from './internal/RowWalk.js';
 
 /** Options of `fromRowBatches`. */

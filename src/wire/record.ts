@@ -54,29 +54,16 @@ interface Spec {
   readonly leaf: boolean;
 }
 
-interface Layout {
-  readonly specs: readonly Spec[];
-  readonly wireKeys: ReadonlySet<string>;
-  readonly keys: ReadonlySet<string>;
-}
-
-function layoutOf(fields: Fields): Layout {
-  const specs = Object.entries(fields).map(([wireKey, field]): Spec => {
-    const wrapped = 'kind' in field;
-    const codec = wrapped ? field.codec : field;
-    return {
-      wireKey,
-      key: camel(wireKey),
-      codec,
-      leaf: !isCompound(codec),
-      required: !wrapped,
-      fallback: wrapped && field.kind === 'defaulted' ? (field.value as unknown) : undefined,
-    };
-  });
+function specOf(wireKey: string, field: Field): Spec {
+  const wrapped = 'kind' in field;
+  const codec = wrapped ? field.codec : field;
   return {
-    specs,
-    wireKeys: new Set(specs.map(({ wireKey }) => wireKey)),
-    keys: new Set(specs.map(({ key }) => key)),
+    wireKey,
+    key: camel(wireKey),
+    codec,
+    leaf: !isCompound(codec),
+    required: !wrapped,
+    fallback: wrapped && field.kind === 'defaulted' ? (field.value as unknown) : undefined,
   };
 }
 
@@ -87,7 +74,9 @@ export const withDefault = <C extends t.Mixed>(codec: C, value: t.TypeOf<C>): De
   value,
 });
 
-const camel = (wireKey: string): string => wireKey.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+function camel(wireKey: string): string {
+  return wireKey.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+}
 
 /**
  * An object whose keys are snake_case on the wire and camelCase in this library.
@@ -96,8 +85,9 @@ const camel = (wireKey: string): string => wireKey.replace(/_([a-z0-9])/g, (_, l
  * may be absent) and gives its wire form or every mistake in it, each with its path.
  */
 export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> implements Preparable<Input<F>> {
-  readonly #fields: F;
-  #made: Layout | undefined;
+  readonly specs: readonly Spec[];
+  readonly #wireKeys: ReadonlySet<string>;
+  readonly #keys: ReadonlySet<string>;
 
   constructor(
     name: string,
@@ -110,15 +100,9 @@ export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> imple
       (u, context) => this.#validate(u, context),
       (a) => this.#encode(a),
     );
-    this.#fields = fields;
-  }
-
-  /** Made when it is needed: there are a hundred records, and a program uses a few. */
-  get #layout(): Layout {
-    return (this.#made ??= layoutOf(this.#fields));
-  }
-  get specs(): readonly Spec[] {
-    return this.#layout.specs;
+    this.specs = Object.entries(fields).map(([wireKey, field]) => specOf(wireKey, field));
+    this.#wireKeys = new Set(Object.keys(fields));
+    this.#keys = new Set(this.specs.map(({ key }) => key));
   }
 
   prepare(input: Input<F>, context: t.Context = [{ key: this.name, type: this }]): Either<t.Errors, Json> {
@@ -126,7 +110,7 @@ export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> imple
     if (!isObject(given)) return t.failure(given, context);
     const errors: t.Errors = [];
     for (const key of Object.keys(given)) {
-      if (!this.#layout.keys.has(key)) errors.push(unknownKey(key, context));
+      if (!this.#keys.has(key)) errors.push(unknownKey(key, context));
     }
     const output: Json = {};
     for (const { key, wireKey, codec, required, fallback, leaf } of this.specs) {
@@ -149,7 +133,7 @@ export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> imple
 
   /** Whether a value that a caller wrote has no key that this record does not know. */
   hasOnlyKnownKeys(input: object): boolean {
-    return Object.keys(input).every((key) => this.#layout.keys.has(key));
+    return Object.keys(input).every((key) => this.#keys.has(key));
   }
 
   #isDecoded(u: unknown): boolean {
@@ -166,7 +150,7 @@ export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> imple
     const errors: t.Errors = [];
     if (this.unknownKeys === 'refuse') {
       for (const key of Object.keys(u)) {
-        if (!this.#layout.wireKeys.has(key)) errors.push(unknownKey(key, context));
+        if (!this.#wireKeys.has(key)) errors.push(unknownKey(key, context));
       }
     }
     const decoded: Json = {};
@@ -177,7 +161,7 @@ export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> imple
         if (fallback !== undefined) decoded[key] = fallback;
         continue;
       }
-      // What is written as it is needs no context when it is right.
+      // Fast path: valid values with identity encoding.
       if (codec.encode === t.identity && codec.is(value)) {
         decoded[key] = value;
         continue;
@@ -206,11 +190,14 @@ export const request = <F extends Fields>(name: string, fields: F): RecordType<F
 export const response = <F extends Fields>(name: string, fields: F): RecordType<F> =>
   new RecordType(name, fields, 'drop');
 
-const isCompound = (codec: t.Mixed): boolean =>
-  codec instanceof RecordType ||
-  codec instanceof t.ArrayType ||
-  codec instanceof t.ReadonlyArrayType ||
-  codec instanceof t.UnionType;
+function isCompound(codec: t.Mixed): boolean {
+  return (
+    codec instanceof RecordType ||
+    codec instanceof t.ArrayType ||
+    codec instanceof t.ReadonlyArrayType ||
+    codec instanceof t.UnionType
+  );
+}
 
 /** Checks a camelCase value of any codec and gives its wire form; records nested in arrays, maps and unions too. */
 export function prepareWith(codec: t.Mixed, value: unknown, context: t.Context): Either<t.Errors, unknown> {

@@ -1,7 +1,7 @@
 import { concat, forkJoin, from, map, type Observable, type ObservableInput } from 'rxjs';
 import type { Saves } from '../Trainable.js';
 import type { Checkpoint, Mark, MarkedBatch, MarkPoint } from '../trainingBatch.js';
-import { lacks } from '../steps/lacks.js';
+import { missingMethod } from '../steps/missingMethod.js';
 
 /** A checkpoint that is wanted, and when. */
 export interface CheckpointPlan {
@@ -74,11 +74,11 @@ function save(
 ): Observable<Pick<Checkpoint, 'statePath' | 'samplerPath'>> {
   const paths: Record<string, Observable<string>> = {};
   if (kind !== 'sampler') {
-    if ((trainer.saveState as unknown) === undefined) throw lacks('saveState', 'checkpointEvery');
+    if ((trainer.saveState as unknown) === undefined) throw missingMethod('saveState', 'checkpointEvery');
     paths['statePath'] = start(trainer.saveState(name, ttl)).pipe(map(({ path }) => path));
   }
   if (kind !== 'state') {
-    if (trainer.saveWeightsForSampler === undefined) throw lacks('saveWeightsForSampler', 'checkpointEvery');
+    if (trainer.saveWeightsForSampler === undefined) throw missingMethod('saveWeightsForSampler', 'checkpointEvery');
     paths['samplerPath'] = start(trainer.saveWeightsForSampler(name, ttl)).pipe(map(({ path }) => path));
   }
   return forkJoin(paths);

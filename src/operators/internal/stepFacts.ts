@@ -57,3 +57,10 @@ export function lossSumOf({ metrics, lossFnOutputs }: ForwardBackwardOutput): nu
 export function perUnit(lossSum: number, { weight, datums }: DataFacts): number {
   return lossSum / (weight !== undefined && weight > 0 ? weight : datums);
 }
+
+type Metrics = Readonly<Record<string, number>>;
+
+/** All metrics under their names; the later ones win. Not by assigning: a metric called `__proto__` would be lost. */
+export function mergeMetrics(parts: readonly (Metrics | undefined)[]): Metrics {
+  return Object.fromEntries(parts.flatMap((part) => Object.entries(part ?? {})));
+}

@@ -18,15 +18,14 @@ import type { TrainOptions } from '../train.js';
 import type { Trainable } from '../Trainable.js';
 import type { MarkedBatch } from '../trainingBatch.js';
 import { cancelling } from '../../support/cancelling.js';
-import type { CarriedMarks, CarryMarks } from './carryMarks.js';
-import { lacks } from '../steps/lacks.js';
-import { mergeMetrics } from './mergeMetrics.js';
-import { type DataFacts, factsOf, lossSumOf, perUnit } from './stepFacts.js';
+import type { StartedMarks, RunMarks } from './runMarks.js';
+import { missingMethod } from '../steps/missingMethod.js';
+import { mergeMetrics, type DataFacts, factsOf, lossSumOf, perUnit } from './stepFacts.js';
 
 /** A step whose passes are done, with what its marks have started. */
 export interface SubmittedStep {
   readonly step: Step;
-  readonly marks: CarriedMarks;
+  readonly marks: StartedMarks;
 }
 
 const DEFAULT_RATE = 1e-4;
@@ -39,7 +38,7 @@ export function submitSteps<T extends Trainable>(
   trainer: T,
   options: TrainOptions,
   running: Subscription,
-  carry: CarryMarks,
+  carry: RunMarks,
 ): (group: readonly MarkedBatch<T>[]) => Observable<SubmittedStep> {
   const { loss, lossFnConfig, adam, optimizer, accumulate = 1, substeps = 1, scheduler = asyncScheduler } = options;
   const { learningRate: rate = DEFAULT_RATE, ...rest } = optimizer ?? adam ?? {};
@@ -56,7 +55,7 @@ export function submitSteps<T extends Trainable>(
     if (typeof loss === 'string') {
       return start(trainer.forwardBackward(data, loss, lossFnConfig === undefined ? {} : { lossFnConfig }));
     }
-    if (trainer.forwardBackwardCustom === undefined) throw lacks('forwardBackwardCustom', 'a custom loss');
+    if (trainer.forwardBackwardCustom === undefined) throw missingMethod('forwardBackwardCustom', 'a custom loss');
     return start(trainer.forwardBackwardCustom(data, loss));
   };
 

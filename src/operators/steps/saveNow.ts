@@ -1,7 +1,7 @@
 import { forkJoin, from, map, type Observable, type SchedulerLike } from 'rxjs';
 import type { Saves } from '../Trainable.js';
 import type { Checkpoint } from '../trainingBatch.js';
-import { lacks } from './lacks.js';
+import { missingMethod } from './missingMethod.js';
 
 export interface SaveNowOptions {
   /** What to save: the state to resume from (default), the weights to sample from, or both. */
@@ -27,7 +27,7 @@ export function saveNow(
   const paths: Record<string, Observable<{ readonly path: string }>> = {};
   if (kind !== 'sampler') paths['statePath'] = from(trainer.saveState(name, ttl));
   if (kind !== 'state') {
-    if (trainer.saveWeightsForSampler === undefined) throw lacks('saveWeightsForSampler', 'saving a sampler');
+    if (trainer.saveWeightsForSampler === undefined) throw missingMethod('saveWeightsForSampler', 'saving a sampler');
     paths['samplerPath'] = from(trainer.saveWeightsForSampler(name, ttl));
   }
   return forkJoin(paths).pipe(

@@ -11,7 +11,7 @@ import {
 import { combineOutputs } from '../../wire/combineOutputs.js';
 import { Queue } from '../../wire/Queue.js';
 import { cancelling } from '../../support/cancelling.js';
-import { lacks } from '../../operators/steps/lacks.js';
+import { missingMethod } from '../../operators/steps/missingMethod.js';
 import type { ForwardPasses, Saves, TakesSnapshots, Trainable } from '../../operators/Trainable.js';
 import type { Datum } from '../../wire/datum.js';
 import type { ForwardBackwardOutput } from '../../wire/training.js';
@@ -51,25 +51,25 @@ export class LoopTrainer<S> implements Trainable, Saves, TakesSnapshots<S>, Forw
   ) {}
 
   saveState(...args: Parameters<Saves['saveState']>): ReturnType<Saves['saveState']> {
-    if (this.trainer.saveState === undefined) throw lacks('saveState', 'checkpoints');
+    if (this.trainer.saveState === undefined) throw missingMethod('saveState', 'checkpoints');
     return this.trainer.saveState(...args);
   }
 
   saveWeightsForSampler(...args: Parameters<Saves['saveState']>): ReturnType<Saves['saveState']> {
     if (this.trainer.saveWeightsForSampler === undefined)
-      throw lacks('saveWeightsForSampler', 'checkpoints of samplers');
+      throw missingMethod('saveWeightsForSampler', 'checkpoints of samplers');
     return this.trainer.saveWeightsForSampler(...args);
   }
 
   saveWeightsAndGetSamplingClient(): ObservableInput<S> {
     if (this.trainer.saveWeightsAndGetSamplingClient === undefined) {
-      throw lacks('saveWeightsAndGetSamplingClient', 'a policy');
+      throw missingMethod('saveWeightsAndGetSamplingClient', 'a policy');
     }
     return this.trainer.saveWeightsAndGetSamplingClient();
   }
 
   forward(...args: Parameters<ForwardPasses['forward']>): ReturnType<ForwardPasses['forward']> {
-    if (this.trainer.forward === undefined) throw lacks('forward', 'evaluation by held-out data');
+    if (this.trainer.forward === undefined) throw missingMethod('forward', 'evaluation by held-out data');
     return this.trainer.forward(...args);
   }
 

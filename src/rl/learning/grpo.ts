@@ -22,7 +22,7 @@ import type { SamplingClient } from '../../client/SamplingClient.js';
 import { checkpointEvery } from '../../operators/checkpointEvery.js';
 import { concatMapAhead } from '../../operators/concatMapAhead.js';
 import { evaluateEvery } from '../../operators/evaluateEvery.js';
-import { lacks } from '../../operators/steps/lacks.js';
+import { missingMethod } from '../../operators/steps/missingMethod.js';
 import { saveNow } from '../../operators/steps/saveNow.js';
 import type { Step } from '../../operators/step.js';
 import { train } from '../../operators/train.js';
@@ -80,7 +80,7 @@ export function grpo<T = unknown, S = SamplingClient>(
   const { steps: most = Infinity } = options;
   const { loss } = plan.loss;
   if (policy !== undefined && trainer.saveWeightsAndGetSamplingClient === undefined) {
-    throw lacks('saveWeightsAndGetSamplingClient', 'a policy');
+    throw missingMethod('saveWeightsAndGetSamplingClient', 'a policy');
   }
   return (source) =>
     defer(() => {
@@ -243,7 +243,7 @@ function submitTo<S>(trainer: RlTrainer<S>, { loss: { loss, lossFnConfig } }: Pl
   return (data: readonly Datum[]) => {
     if (typeof loss === 'string')
       return trainer.forwardBackward(data, loss, lossFnConfig === undefined ? {} : { lossFnConfig });
-    if (trainer.forwardBackwardCustom === undefined) throw lacks('forwardBackwardCustom', 'a custom loss');
+    if (trainer.forwardBackwardCustom === undefined) throw missingMethod('forwardBackwardCustom', 'a custom loss');
     return trainer.forwardBackwardCustom(data, loss);
   };
 }

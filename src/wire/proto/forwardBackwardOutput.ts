@@ -1,6 +1,6 @@
 import { TensorData } from '../tensor.js';
 import type { ForwardBackwardOutput } from '../training.js';
-import { bytesOf, decodeValues, DTYPE, int64Bytes, itemBytes, toFloats, toInt64 } from './bytes.js';
+import { bytesOf, decodeValues, DTYPE, int64Bytes, itemBytes, toFloats, toInt64 } from './tensor.js';
 import { readDoubleEntry, readEntry, readFields, readInt64s } from './fields.js';
 import { encodeMessage, type MessageWriter } from './messageWriter.js';
 

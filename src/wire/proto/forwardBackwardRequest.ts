@@ -4,10 +4,9 @@ import { ModelInput } from '../modelInput.js';
 import { ValidationError } from '../tinkerError.js';
 import type { TensorData } from '../tensor.js';
 import type { ForwardBackwardRequest } from '../training.js';
-import { toInt32 } from './bytes.js';
+import { toInt32, readTensor, writeTensor } from './tensor.js';
 import { readDoubleEntry, readEntry, readFields } from './fields.js';
 import { encodeMessage, type MessageWriter } from './messageWriter.js';
-import { readTensor, writeTensor } from './tensor.js';
 
 /** A forward or forward-backward pass as protobuf bytes. */
 export function encodeForwardBackwardRequest(request: ForwardBackwardRequest): Uint8Array {

@@ -1,4 +1,4 @@
-import { bytesOf, writeInt64s, type View } from './bytes.js';
+import { bytesOf, writeInt64s, type View } from './tensor.js';
 import type { TensorValues } from '../tensor.js';
 
 const LENGTH_DELIMITED = 2;

@@ -1,9 +1,8 @@
 import type { PromptAltTokens, SampledSequence, SampleResponse, TopkLogprobs } from '../sampling.js';
 import type { TensorData } from '../tensor.js';
-import { toFloat32, toInt32 } from './bytes.js';
+import { toFloat32, toInt32, readTensor, writeTensor } from './tensor.js';
 import { readFields } from './fields.js';
 import { encodeMessage, type MessageWriter } from './messageWriter.js';
-import { readTensor, writeTensor } from './tensor.js';
 
 const STOP_REASONS = ['stop', 'length'] as const;
 

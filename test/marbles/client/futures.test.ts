@@ -51,11 +51,11 @@ describe('a future', () => {
   });
 
   it('that fails and that nobody reads is an event and no unhandled rejection', async () => {
-    const on = stage({ script: { optim_step: refusal(403, 'no') } });
+    const on = stage({ script: { optim_step: refusal(403, 'no'), save_weights: refusal(403, 'no') } });
     const model = on.trainer();
     model.optimStep();
     model.forwardBackward([], 'cross_entropy');
-    void model.optimStep().either();
+    void model.saveState('a').either();
     await settleDown();
     expect(rejections).toEqual([]);
     expect(on.eventsOf('request-failed').map(({ error }) => error.code)).toEqual([

@@ -4,25 +4,25 @@ import type { Evaluation, Step } from '../step.js';
 import type { Mark, MarkedBatch, MarkPoint, StepAdditions } from '../trainingBatch.js';
 
 /** What the marks of a step have started. */
-export interface CarriedMarks {
+export interface StartedMarks {
   readonly adds: readonly Observable<StepAdditions>[];
   readonly evaluations: readonly Observable<Evaluation>[];
   readonly afterwards: readonly ((step: Step) => ObservableInput<unknown>)[];
 }
 
-export type CarryMarks = <T>(trainer: T, group: readonly MarkedBatch<T>[], at: MarkPoint) => CarriedMarks;
+export type RunMarks = <T>(trainer: T, group: readonly MarkedBatch<T>[], at: MarkPoint) => StartedMarks;
 
-const NONE: CarriedMarks = { adds: [], evaluations: [], afterwards: [] };
+const NONE: StartedMarks = { adds: [], evaluations: [], afterwards: [] };
 
 /** Carries out the marks of steps. `gate` is closed while `limit` of what they have started is not finished. */
-export function carryMarks(limit: number, gate: Gate): CarryMarks {
+export function runMarks(limit: number, gate: Gate): RunMarks {
   let pending = 0;
   const count = (change: 1 | -1) => {
     pending += change;
     gate.set(pending < limit);
   };
 
-  const call = <T>(mark: Mark<T>, trainer: T, at: MarkPoint): CarriedMarks => {
+  const call = <T>(mark: Mark<T>, trainer: T, at: MarkPoint): StartedMarks => {
     const { adds, evaluation, afterwards } = mark(trainer, at) ?? {};
     if (adds !== undefined) count(1);
     if (evaluation !== undefined) count(1);
