@@ -1,6 +1,6 @@
 /** Runs of the command that are killed and resumed: what they spent is counted, and no two of them share a folder. */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Subject } from 'rxjs';
@@ -133,10 +133,9 @@ describe('a log folder', () => {
 
 describe('data that goes bad during a run', () => {
   const bad = 'not a row\n';
-  const good = () => readFileSync(path('rows.jsonl'), 'utf8');
 
   it('is found before the first step, also with --steps', async () => {
-    writeFileSync(path('rows.jsonl'), `${good()}${bad}`);
+    appendFileSync(path('rows.jsonl'), bad);
     const { code, stderr } = await run(train('--steps', '3'));
     expect([code, stderr]).toEqual([1, expect.stringContaining('rows.jsonl:41: ') as string]);
     expect(lines('run/metrics.jsonl')).toHaveLength(0);
@@ -155,7 +154,7 @@ describe('data that goes bad during a run', () => {
   ])('%s saves what it has trained, and continues without the bad row', async (name, args) => {
     const running = run(args());
     await until(() => lines('run/metrics.jsonl').length >= 3);
-    writeFileSync(path('rows.jsonl'), `${good()}${bad}`);
+    appendFileSync(path('rows.jsonl'), bad);
     const { code, stderr } = await running;
     expect(code).toBe(1);
     expect(stderr).toMatch(/Error: .*rows\.jsonl:\d+: /);
@@ -204,11 +203,13 @@ describe('grpo, stopped within a batch', () => {
   beforeEach(() => {
     const tasks = Array.from({ length: 8 }, (_, n) => `${JSON.stringify({ question: `Say ${n}.`, n })}\n`);
     writeFileSync(path('tasks.jsonl'), tasks.join(''));
-    // The last group of a batch takes longer than the others, so that there is a while in which a batch is not full.
+    // While a file is there, the last group of the second batch is not graded: the batch is not full.
     writeFileSync(
       path('reward.mjs'),
-      `export default async ({ turn }, { n }) => {
-        if (n % 4 === 3) await new Promise((resolve) => setTimeout(resolve, 400));
+      `import { existsSync } from 'node:fs';
+      import { setTimeout } from 'node:timers/promises';
+      export default async ({ turn }, { n }) => {
+        while (n === 7 && existsSync(${JSON.stringify(path('hold'))})) await setTimeout(5);
         return -turn.sequence.tokens.length;
       };`,
     );
@@ -217,6 +218,7 @@ describe('grpo, stopped within a batch', () => {
   it.each(['Ctrl-C', 'kill -9'])('by %s, and resumed, ends as a run that never was', async (how) => {
     const whole = await run(grpo('whole'));
     expect(whole.code, whole.stderr).toBe(0);
+    writeFileSync(path('hold'), '');
     if (how === 'Ctrl-C') {
       const interrupted$ = new Subject<void>();
       const running = run(grpo('stopped'), { interrupted$ });
@@ -228,9 +230,10 @@ describe('grpo, stopped within a batch', () => {
       expect(lines('stopped/metrics.jsonl')).toHaveLength(1);
     } else {
       const child = start([...grpo('stopped'), '--checkpoint-every', '1']);
-      await until(() => isWithinBatch('stopped', 2));
+      await until(() => isWithinBatch('stopped', 1));
       await kill(child);
     }
+    rmSync(path('hold'));
     const again = await run(['grpo', '--resume', path('stopped')]);
     expect(again.code, again.stderr).toBe(0);
     expect(learned('stopped')).toStrictEqual(learned('whole'));

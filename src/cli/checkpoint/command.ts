@@ -39,7 +39,7 @@ export function declareCheckpoint(program: Command, declaration: Declaration): v
     .command('unpublish')
     .description('Make a checkpoint private again')
     .argument('<checkpoint-path>', PATH)
-    .action(lazily(declaration, () => import('./unpublish.js')));
+    .action(lazily(declaration, async () => ({ default: (await import('./publish.js')).unpublish })));
   checkpoint
     .command('set-ttl')
     .description('Set or remove when a checkpoint expires')

@@ -1,8 +1,7 @@
-import { firstValueFrom, take, toArray } from 'rxjs';
 import type { CheckpointSearch } from '../../client/RestClient.js';
-import type { Checkpoint, CheckpointSearchCursor, CheckpointSearchResponse } from '../../wire/rest.js';
-import { withRest } from '../clients.js';
-import { listTitle } from '../collect.js';
+import type { PageRequest } from '../../sources/fromPages.js';
+import type { CheckpointSearchCursor } from '../../wire/rest.js';
+import { collect, listTitle, ownerOf } from '../collect.js';
 import type { Context } from '../context.js';
 import { size, when } from '../output/format.js';
 import { checkpointJson } from '../output/jsonForm.js';
@@ -17,29 +16,22 @@ export interface CheckpointSearchOptions {
   readonly limit: number;
 }
 
-const PAGE = 200;
-
 export default async function checkpointSearch(context: Context, options: CheckpointSearchOptions): Promise<void> {
-  const { fromPages } = await import('../../sources/fromPages.js');
-  const { limit } = options;
   const search = queryOf(options);
-  const items = await withRest(context, 'searching', (rest) =>
-    firstValueFrom(
-      fromPages<CheckpointSearchResponse, Checkpoint, CheckpointSearchCursor>(
-        ({ cursor, limit }) =>
-          rest.searchCheckpoints({ ...search, limit, ...(cursor === undefined ? {} : { cursor }) }),
-        {
-          limit: limit === 0 ? PAGE : Math.min(PAGE, limit),
-          items: ({ checkpoints }) => checkpoints,
-          nextCursor: ({ nextCursor }) => nextCursor,
-        },
-      ).pipe(take(limit === 0 ? Infinity : limit), toArray()),
-    ),
-  );
+  const found = await collect(context, {
+    unit: 'checkpoint',
+    limit: options.limit,
+    pageSize: 200,
+    page: (rest, { limit, cursor }: PageRequest<CheckpointSearchCursor>) =>
+      rest.searchCheckpoints({ ...search, limit, ...(cursor === undefined ? {} : { cursor }) }),
+    items: ({ checkpoints }) => checkpoints,
+    nextCursor: ({ nextCursor }) => nextCursor,
+  });
+  const { items } = found;
   printTable(
     context,
     {
-      title: listTitle({ items, total: undefined }, 'checkpoint'),
+      title: listTitle(found, 'checkpoint'),
       columns: ['Checkpoint ID', 'Type', 'Base model', 'Size', 'Created', 'Path'],
       lastBelow: true,
       rows: items.map((checkpoint) => [
@@ -61,6 +53,6 @@ function queryOf({ projectId, metadata, type, owner, baseModel }: CheckpointSear
     ...(metadata === undefined ? {} : { userMetadata: metadata }),
     ...(type === undefined ? {} : { checkpointType: type }),
     ...(baseModel === undefined ? {} : { baseModels: [...baseModel] }),
-    owner: owner === 'own' || owner === 'accessible' ? { type: owner } : { type: 'user', ownerUrns: [owner] },
+    owner: ownerOf(owner),
   };
 }

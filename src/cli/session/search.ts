@@ -1,8 +1,7 @@
-import { firstValueFrom, take, toArray } from 'rxjs';
 import type { SessionSearch } from '../../client/RestClient.js';
-import type { SessionSearchCursor, SessionSearchResponse, SessionSummary } from '../../wire/rest.js';
-import { withRest } from '../clients.js';
-import { listTitle } from '../collect.js';
+import type { PageRequest } from '../../sources/fromPages.js';
+import type { SessionSearchCursor } from '../../wire/rest.js';
+import { collect, listTitle, ownerOf } from '../collect.js';
 import type { Context } from '../context.js';
 import { when } from '../output/format.js';
 import { summaryJson } from '../output/jsonForm.js';
@@ -18,28 +17,22 @@ export interface SessionSearchOptions {
   readonly limit: number;
 }
 
-const PAGE = 100;
-
 export default async function sessionSearch(context: Context, options: SessionSearchOptions): Promise<void> {
-  const { fromPages } = await import('../../sources/fromPages.js');
-  const { limit } = options;
   const search = queryOf(options);
-  const items = await withRest(context, 'searching', (rest) =>
-    firstValueFrom(
-      fromPages<SessionSearchResponse, SessionSummary, SessionSearchCursor>(
-        ({ cursor, limit }) => rest.searchSessions({ ...search, limit, ...(cursor === undefined ? {} : { cursor }) }),
-        {
-          limit: limit === 0 ? PAGE : Math.min(PAGE, limit),
-          items: ({ sessions }) => sessions,
-          nextCursor: ({ nextCursor }) => nextCursor,
-        },
-      ).pipe(take(limit === 0 ? Infinity : limit), toArray()),
-    ),
-  );
+  const found = await collect(context, {
+    unit: 'session',
+    limit: options.limit,
+    pageSize: 100,
+    page: (rest, { limit, cursor }: PageRequest<SessionSearchCursor>) =>
+      rest.searchSessions({ ...search, limit, ...(cursor === undefined ? {} : { cursor }) }),
+    items: ({ sessions }) => sessions,
+    nextCursor: ({ nextCursor }) => nextCursor,
+  });
+  const { items } = found;
   printTable(
     context,
     {
-      title: listTitle({ items, total: undefined }, 'session'),
+      title: listTitle(found, 'session'),
       columns: ['Session ID', 'Name', 'Created', 'Status', 'Checkpoints', 'Owner', 'Project'],
       rows: items.map((session) => [
         session.sessionId,
@@ -62,6 +55,6 @@ function queryOf({ id, name, projectId, metadata, owner, status }: SessionSearch
     ...(projectId === undefined ? {} : { projectIds: [...projectId] }),
     ...(metadata === undefined ? {} : { userMetadata: metadata }),
     ...(status === undefined ? {} : { statuses: [{ type: status }] }),
-    owner: owner === 'own' || owner === 'accessible' ? { type: owner } : { type: 'user', ownerUrns: [owner] },
+    owner: ownerOf(owner),
   };
 }
