@@ -168,7 +168,10 @@ describe('eval compare', () => {
       ...Array.from({ length: 40 }, (_, index) => (index < 14 ? wrong : right)),
       right,
     ]);
-    const { code, stdout } = await run(['eval', 'compare', before, after, '--fail-if-worse', '--worst', '1']);
+    const strict = ['--confidence', '0.999'];
+    const { code, stdout } = await run([
+      ...['eval', 'compare', before, after, '--fail-if-worse', '--worst', '1', ...strict],
+    ]);
     expect(code).toBe(1);
     expect(stdout).toMatch(/40 compared: 0 improved, 14 regressed, 26 the same/);
     expect(stdout).toMatch(/Errored\s+1 without a score/);
@@ -183,6 +186,46 @@ describe('eval compare', () => {
       0,
       expect.objectContaining({ verdict: 'better', improved: 14, regressed: 0 }) as unknown,
     ]);
+  });
+
+  it.each([5, 10, 11, 50])('with %i examples that all regressed, fails where it is asked to', async (count) => {
+    const before = results(
+      'before.jsonl',
+      Array.from({ length: count }, () => right),
+    );
+    const after = results(
+      'after.jsonl',
+      Array.from({ length: count }, () => wrong),
+    );
+    const { code, stdout, stderr } = await run(['eval', 'compare', before, after, '--fail-if-worse']);
+    expect(code).toBe(1);
+    if (count < 6) {
+      expect(stdout).toMatch(/Difference\s+−1\.000, 95 % confidence/);
+      expect(stdout).toMatch(/Verdict\s+too few examples: at least 6 for 95 %/);
+      expect(stderr).toMatch(/--fail-if-worse: the score fell, and there are too few examples: at least 6 for 95 %/);
+    } else {
+      expect(stdout).toMatch(/Difference\s+−1\.000 \(−1\.000 to −0\.[1-9]\d\d\), 95 % confidence/);
+      expect(stdout).toMatch(/Verdict\s+worse/);
+    }
+    expect((await run(['eval', 'compare', before, before, '--fail-if-worse'])).code).toBe(0);
+    const strict = await run(['eval', 'compare', after, before, '--confidence', '0.999', '--fail-if-worse']);
+    expect([strict.code, /at least 11 for 99\.9 %/.test(strict.stdout)]).toEqual([0, count < 11]);
+  });
+
+  it('fails where most examples failed in the second file', async () => {
+    const before = results(
+      'before.jsonl',
+      Array.from({ length: 100 }, () => right),
+    );
+    const after = results(
+      'after.jsonl',
+      Array.from({ length: 100 }, (_, index) => (index < 20 ? right : undefined)),
+    );
+    const { code, stdout, stderr } = await run(['eval', 'compare', before, after, '--fail-if-worse']);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/Errored\s+80 without a score in one of the two, 80 of them only in the second/);
+    expect(stdout).toMatch(/Verdict\s+no difference found/);
+    expect(stderr).toMatch(/80 examples have a score in the first file only; with the lowest score for each/);
   });
 
   it('refuses what cannot be compared', async () => {
