@@ -84,9 +84,15 @@ describe('eval', () => {
       corpus: Record<string, number>;
       scores: Record<string, { mean: number }>;
     };
-    // Five and four letters, and an end mark each, which has no text.
+    // Five and four letters, and an end mark each, which has no text and so no part in bits per byte.
     expect(corpus).toMatchObject({ tokens: 11, bytes: 9 });
-    expect(corpus['bitsPerByte']).toBeCloseTo((corpus['nll']! * 11) / Math.LN2 / 9, 9);
+    const examples = lines('nll.jsonl').filter(({ type }) => type === 'example');
+    const textNll = examples.map(
+      ({ samples }) => (samples as { metrics: Record<string, number> }[])[0]!.metrics['textNll']!,
+    );
+    expect(textNll).toHaveLength(2);
+    expect(corpus['bitsPerByte']).toBeCloseTo((textNll[0]! + textNll[1]!) / Math.LN2 / 9, 9);
+    expect(textNll[0]! + textNll[1]!).toBeLessThan(corpus['nll']! * 11);
     expect(corpus['perplexity']).toBeCloseTo(Math.exp(corpus['nll']!), 9);
     expect(corpus['accuracy']).toBe(Math.round(corpus['accuracy']! * 11) / 11);
     expect(scores['logprob']!.mean).toBeLessThan(0);

@@ -165,6 +165,12 @@ describe('comparing evaluations', () => {
     });
   });
 
+  it('are summed up and compared by the hundred thousand', () => {
+    const many = repeat(200_000, (index) => index % 2);
+    expect(summaryOf(many)).toMatchObject({ examples: 200_000, score: { mean: 0.5 }, passAtK: { 1: { mean: 0.5 } } });
+    expect(compareEvals(many, many).verdict).toBe('same');
+  });
+
   it('two equal differences are no certainty', () => {
     const found = compareEvals(recordsOf([0, 0]), recordsOf([0.5, 0.5]));
     expect(found).toMatchObject({ verdict: 'too-few', difference: { low: -Infinity, high: Infinity } });
