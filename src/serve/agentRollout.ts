@@ -1,6 +1,8 @@
-import { concatMap, defer, finalize, from, isObservable, map, type ObservableInput, of } from 'rxjs';
+import { concatMap, defer, finalize, from, map, type ObservableInput, of } from 'rxjs';
 import type { Renderer } from '../chat/renderers/Renderer.js';
 import type { SamplingClient } from '../client/SamplingClient.js';
+import { isLater } from '../rl/rewards/graded.js';
+import { numberOf, REWARDS } from '../rl/rewards/numberOf.js';
 import type { Rollout, RolloutHook } from '../rl/sampling/rollout.js';
 import { systemUuid } from '../transport/system.js';
 import { GatewayError } from './http/GatewayError.js';
@@ -23,8 +25,8 @@ export interface AgentEndpoint {
   readonly seed: number;
 }
 
-/** What came of it: a reward, or a reward with what else is worth knowing. */
-export type AgentResult = number | Omit<Rollout, 'turns'>;
+/** What came of it: a reward, or a reward with what else is worth knowing. `true` is 1 and `false` is 0. */
+export type AgentResult = number | boolean | Omit<Rollout, 'turns'>;
 
 /** Options of `agentRollout`. */
 export interface AgentRolloutOptions {
@@ -71,18 +73,18 @@ export function agentRollout<T>(
 }
 
 function asInput(result: ObservableInput<AgentResult> | AgentResult): ObservableInput<AgentResult> {
-  const later =
-    isObservable(result) || (typeof result === 'object' && ('then' in result || Symbol.asyncIterator in result));
-  return later ? (result as ObservableInput<AgentResult>) : of(result as AgentResult);
+  return isLater(result, 'reward') ? (result as ObservableInput<AgentResult>) : of(result as AgentResult);
 }
 
 function toRollout(result: AgentResult, { turns, branches }: RecordedSession): Rollout {
   if (turns.length === 0) throw new Error('the agent ended without asking its model for anything');
-  const rest = typeof result === 'number' ? { reward: result } : result;
+  const isPlain = typeof result !== 'object' || result === null || !('reward' in result);
+  const { metrics, ...rest }: Omit<Rollout, 'turns'> = isPlain ? { reward: result as number } : result;
   return {
     ...rest,
+    reward: numberOf(rest.reward, 'the reward of an agent', REWARDS),
     turns: [...turns],
-    metrics: { 'agent/branches': branches, 'agent/turns': turns.length, ...rest.metrics },
+    metrics: { 'agent/branches': branches, 'agent/turns': turns.length, ...metrics },
   };
 }
 

@@ -25,7 +25,7 @@ import { train } from '../../operators/train.js';
 import type { MarkedBatch } from '../../operators/trainingBatch.js';
 import type { Datum } from '../../wire/datum.js';
 import { ValidationError } from '../../wire/tinkerError.js';
-import { currentGroupListener } from '../log/groupListener.js';
+import { takeGroupListener } from '../log/groupListener.js';
 import { resumeState } from '../log/resumeState.js';
 import { admit } from '../pacing/admit.js';
 import { LivePolicy } from '../pacing/LivePolicy.js';
@@ -82,7 +82,7 @@ export function grpo<T = unknown, S = SamplingClient>(
       const live = policy ?? new LivePolicy<S>();
       const { pace } = live;
       const report = reporter(options.onEvent);
-      const heard = currentGroupListener();
+      const heard = takeGroupListener();
       const running = new Subscription();
       const loop = new LoopTrainer(trainer, submitTo(trainer, plan), running, policy !== undefined);
       const made: MadeBatch<T>[] = [];
@@ -116,8 +116,6 @@ export function grpo<T = unknown, S = SamplingClient>(
           );
         }
         pace.arrived = policy === undefined ? pace.arrived + 1 : arrived.order + 1 - first;
-        failed.add(arrived);
-        failed.check(groupsPerBatch);
         const group = 'scoring' in arrived ? arrived : scored(arrived, options.advantages);
         if (!group.teaches) report({ type: 'group-dropped', order: group.order, reason: group.dropped ?? 'constant' });
         return prepareGroup(group, plan, (reason) => {
@@ -152,6 +150,8 @@ export function grpo<T = unknown, S = SamplingClient>(
         if (policy !== undefined && order > taken) pace.release(order - taken);
         taken = order + 1;
         heard?.(prepared.group, steps);
+        failed.add(prepared.group);
+        failed.check(groupsPerBatch);
         return maker.add(prepared);
       };
 
