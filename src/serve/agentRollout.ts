@@ -73,7 +73,7 @@ export function agentRollout<T>(
 }
 
 function asInput(result: ObservableInput<AgentResult> | AgentResult): ObservableInput<AgentResult> {
-  return isLater(result, 'reward') ? (result as ObservableInput<AgentResult>) : of(result as AgentResult);
+  return isLater(result, 'reward') ? (result as ObservableInput<AgentResult>) : of(result);
 }
 
 function toRollout(result: AgentResult, { turns, branches }: RecordedSession): Rollout {
