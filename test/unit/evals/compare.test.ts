@@ -1,6 +1,7 @@
 import { from, lastValueFrom, toArray } from 'rxjs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { answers, compareEvals, type EvalRecord, evaluate, exact, summaryOf } from '../../../src/evals/index.js';
+import { mcnemar } from '../../../src/evals/statistics/internal/pairedTests.js';
 import { seedFrom } from '../../../src/rl/sampling/seeds.js';
 import { renderer, type ScriptedSampler, scriptedSampler } from './scriptedSampler.js';
 
@@ -169,6 +170,25 @@ describe('comparing evaluations', () => {
     const many = repeat(200_000, (index) => index % 2);
     expect(summaryOf(many)).toMatchObject({ examples: 200_000, score: { mean: 0.5 }, passAtK: { 1: { mean: 0.5 } } });
     expect(compareEvals(many, many).verdict).toBe('same');
+  });
+
+  it.each([
+    [20, 0.3, 0.1],
+    [50, 0.05, 0.05],
+    [200, 0.1, 0.05],
+  ])('of %i examples, the interval holds the true difference at least as often as it says', (count, up, down) => {
+    let held = 0;
+    for (let trial = 0; trial < 400; trial++) {
+      const drawn = Array.from({ length: count }, (_, index) => chance(trial, index, 17));
+      const { difference } = mcnemar(
+        drawn.filter((value) => value < up).length,
+        drawn.filter((value) => value >= up && value < up + down).length,
+        ...([count, 0.95] as const),
+      );
+      if (difference.low <= up - down && difference.high >= up - down) held++;
+    }
+    // 380 are promised; fewer than 365 would be a matter of less than one in three hundred.
+    expect(held).toBeGreaterThanOrEqual(365);
   });
 
   it('two equal differences are no certainty', () => {
