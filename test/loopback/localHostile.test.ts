@@ -145,7 +145,7 @@ describe('the embedded service', () => {
       return found;
     });
     later.mockRestore();
-    expect(() => cuts.forEach(([cut]) => (cut as () => void)())).not.toThrow();
+    expect(() => cuts.forEach(([cut]) => cut())).not.toThrow();
     expect((await caller.fetch('healthz')).status).toBe(200);
   });
 

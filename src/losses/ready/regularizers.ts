@@ -78,5 +78,6 @@ export function klRegularized(loss: TracedLoss, options: KlOptions): TracedLoss 
 }
 
 function check(coefficient: number): void {
-  if (!(coefficient >= 0)) throw new RangeError(`coefficient must be >= 0, got ${coefficient}`);
+  if (!(coefficient >= 0 && coefficient < Infinity))
+    throw new RangeError(`coefficient must be >= 0, got ${coefficient}`);
 }

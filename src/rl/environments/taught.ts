@@ -41,7 +41,7 @@ export interface TaughtOptions<T> {
  */
 export function taught<T, S = SamplingClient>(agent: Agent<T, S>, options: TaughtOptions<T>): Agent<T, S> {
   const { teacher, coefficient = 1, teacherPrompt = (_: T, { prompt }: Turn) => prompt } = options;
-  if (!(coefficient > 0)) throw new RangeError(`coefficient must be > 0, got ${coefficient}`);
+  if (!(coefficient > 0 && coefficient < Infinity)) throw new RangeError(`coefficient must be > 0, got ${coefficient}`);
   const teachersOf = (task: T): readonly WeightedTeacher[] =>
     weighted(typeof teacher === 'function' ? teacher(task) : teacher);
   if (typeof teacher !== 'function') weighted(teacher);
