@@ -26,7 +26,13 @@ export { jsonSchema } from './scorers/jsonSchema.js';
 export { judged, type JudgedOptions } from './scorers/judged.js';
 export { numeric, type NumericOptions } from './scorers/numeric.js';
 export type { Score, ScoreArgs, Scorer } from './scorers/scorer.js';
-export { compareEvals, type CompareOptions, type EvalComparison, type EvalPair } from './statistics/compareEvals.js';
+export {
+  compareEvals,
+  type CompareOptions,
+  type EvalComparison,
+  type EvalPair,
+  type EvalVerdict,
+} from './statistics/compareEvals.js';
 export { differenceInterval, type Interval, meanInterval } from './statistics/intervals.js';
 export { passAtK } from './statistics/passAtK.js';
 export {

@@ -2,6 +2,7 @@ import { concatMap, defer, finalize, from, map, type ObservableInput } from 'rxj
 import { toObservable } from '../support/toObservable.js';
 import type { Renderer } from '../chat/renderers/core/Renderer.js';
 import type { SamplingClient } from '../client/SamplingClient.js';
+import { numberOf, REWARDS } from '../rl/rewards/numberOf.js';
 import type { Rollout, RolloutHook } from '../rl/sampling/rollout.js';
 import { systemUuid } from '../transport/system.js';
 import { GatewayError } from './http/GatewayError.js';
@@ -24,8 +25,8 @@ export interface AgentEndpoint {
   readonly seed: number;
 }
 
-/** What came of it: a reward, or a reward with what else is worth knowing. */
-export type AgentResult = number | Omit<Rollout, 'turns'>;
+/** What came of it: a reward, or a reward with what else is worth knowing. `true` is 1 and `false` is 0. */
+export type AgentResult = number | boolean | Omit<Rollout, 'turns'>;
 
 /** Options of `agentRollout`. */
 export interface AgentRolloutOptions {
@@ -75,11 +76,13 @@ export function agentRollout<T>(
 
 function toRollout(result: AgentResult, { turns, branches }: RecordedSession): Rollout {
   if (turns.length === 0) throw new Error('the agent ended without asking its model for anything');
-  const rest = typeof result === 'number' ? { reward: result } : result;
+  const isPlain = typeof result !== 'object' || result === null || !('reward' in result);
+  const { metrics, ...rest }: Omit<Rollout, 'turns'> = isPlain ? { reward: result as number } : result;
   return {
     ...rest,
+    reward: numberOf(rest.reward, 'the reward of an agent', REWARDS),
     turns: [...turns],
-    metrics: { 'agent/branches': branches, 'agent/turns': turns.length, ...rest.metrics },
+    metrics: { 'agent/branches': branches, 'agent/turns': turns.length, ...metrics },
   };
 }
 

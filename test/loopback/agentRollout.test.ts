@@ -48,6 +48,28 @@ describe('an agent’s conversation as a rollout', () => {
     expect([...turns[1]!.sequence.logprobs!]).toEqual(Array.from(turns[1]!.sequence.tokens, () => -0.5));
   });
 
+  it('may end with true or false, and says what else it may return', async () => {
+    const ending = (result: unknown) =>
+      agentRollout(
+        async ({ baseURL, apiKey, model }, content: string) => {
+          const client = new OpenAI({ baseURL, apiKey, maxRetries: 0 });
+          await client.chat.completions.create({ model, messages: [{ role: 'user', content }] });
+          return result as number;
+        },
+        { renderer, maxTokens: 64 },
+      );
+    const rewardOf = async (result: unknown) => {
+      const { trajectories, failures } = await groupOf(['Done.'], ending(result));
+      return trajectories[0]?.reward ?? failures[0]!.message;
+    };
+    expect(await rewardOf(true)).toBe(1);
+    expect(await rewardOf({ reward: false, tags: [] })).toBe(0);
+    expect(await rewardOf(undefined)).toBe(
+      'the reward of an agent is undefined (is a return missing?); it must be a finite number, true or false, or { reward, metrics }',
+    );
+    expect(await rewardOf('yes')).toContain('the reward of an agent is the text "yes"');
+  });
+
   it('a history that was edited begins a new branch, and is counted', async () => {
     const forgetful = agentRollout(
       async ({ baseURL, apiKey, model }, _question: string) => {

@@ -114,6 +114,16 @@ describe('arguments of operations', () => {
     expect(results(node('call_method', 'a', 'std', [x, ...given]))).toBeCloseTo(expected, 12);
   });
 
+  it('replaces infinities in nan_to_num, by the largest float32 unless told otherwise', () => {
+    const log = node('call_function', 'l', 'torch.log', [x]);
+    const infinite = node('call_function', 'i', 'torch.div', [1, 0]);
+    const made = (kwargs: Json) =>
+      results(infinite, node('call_function', 'a', 'torch.nan_to_num', [ref('i')], kwargs));
+    expect(made({})).toBeCloseTo(3.4028234663852886e38, -30);
+    expect(made({ posinf: 7 })).toBe(7);
+    expect(results(log, node('call_function', 'a', 'torch.nan_to_num', [ref('l'), 2]))).toBe(4);
+  });
+
   it('rounds toward zero where a whole number type is asked for', () => {
     const half = node('call_function', 'h', 'torch.div', [x, 2]);
     expect(results(half, node('call_method', 'a', 'to', [ref('h'), { dtype: 'torch.int64' }]))).toBe(-1);

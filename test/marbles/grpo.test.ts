@@ -785,6 +785,11 @@ describe('grpo', () => {
     [{ minibatches: 2, substeps: 2 }, 'minibatches and substeps cannot both be above 1'],
     [{ loss: { name: 'ppo', clip: { low: 1.2 } } }, 'clip.low must be from 0 to 1, got 1.2'],
     [{ loss: { name: 'dro', beta: -1 } }, 'beta must be >= 0, got -1'],
+    [{ loss: { name: 'dro', beta: Infinity } }, 'beta must be >= 0, got Infinity'],
+    [
+      { klPenalty: { coefficient: Infinity, reference: { computeLogprobs: () => EMPTY } } },
+      'klPenalty.coefficient must be a number >= 0, got Infinity',
+    ],
     [{ group: 0 }, 'group must be an integer >= 1, got 0'],
     [{ smallestGroup: 5 }, 'smallestGroup must be <= group (2), got 5'],
     [{ timeoutMs: 0 }, 'timeoutMs must be > 0, got 0'],

@@ -41,7 +41,7 @@ export function declareEval(program: Command, declaration: Declaration): void {
     .argument('<before>', 'result file')
     .argument('<after>', 'result file of the same tasks')
     .option('--fail-if-worse', 'exit code 1 where the second is worse by more than chance')
-    .option('--confidence <share>', 'how sure the verdict is', number(), 0.999)
+    .option('--confidence <share>', 'how sure the verdict is', number(), 0.95)
     .option('--worst <n>', 'how many regressions are shown', integer(0), 5)
     .action(lazily(declaration, () => import('./compare.js')));
 }

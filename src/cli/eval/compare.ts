@@ -14,8 +14,6 @@ interface EvalCompareOptions {
   readonly worst: number;
 }
 
-const VERDICTS = { better: 'better', worse: 'worse', same: 'no difference found' } as const;
-
 /** Compares two result files example by example. */
 export default async function evalCompare(
   context: Context,
@@ -38,18 +36,40 @@ export default async function evalCompare(
     const style = styleFor(context.stdout);
     for (const pair of shown) context.stdout.write(sideBySide(pair, context.stdout.columns ?? 100, style));
   }
-  return failIfWorse && found.verdict === 'worse' ? 1 : 0;
+  if (!failIfWorse) return 0;
+  const worse = whyWorse(found, percent);
+  if (worse === undefined) return 0;
+  note(context, `--fail-if-worse: ${worse}`);
+  return 1;
+}
+
+/** Why the second is taken for worse; undefined where it is not. */
+function whyWorse(found: EvalComparison, percent: string): string | undefined {
+  const { verdict, verdictWithLost, lost, difference } = found;
+  if (verdict === 'worse') return 'the second is worse';
+  if (verdictWithLost === 'worse')
+    return `${lost} examples have a score in the first file only; with the lowest score for each, the second is worse`;
+  if (verdict === 'too-few' && difference.mean < 0)
+    return `the score fell, and there are ${verdictText(found, percent)}`;
+  return undefined;
+}
+
+function verdictText({ verdict, needed }: EvalComparison, percent: string): string {
+  if (verdict === 'too-few') return `too few examples: at least ${needed} for ${percent}`;
+  return verdict === 'same' ? 'no difference found' : verdict;
 }
 
 function print(context: Context, found: EvalComparison, percent: string): void {
-  const { examples, improved, regressed, same, errored, onlyBefore, onlyAfter, difference, pValue, test } = found;
+  const { examples, improved, regressed, same, errored, lost, onlyBefore, onlyAfter, difference, pValue, test } = found;
   const signed = (value: number) => `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(3)}`;
   const ends = Number.isFinite(difference.low) ? ` (${signed(difference.low)} to ${signed(difference.high)})` : '';
   printProperties(
     context,
     [
       ['Examples', `${examples} compared: ${improved} improved, ${regressed} regressed, ${same} the same`],
-      ...(errored === 0 ? [] : [['Errored', `${errored} without a score in one of the two`] as const]),
+      ...(errored === 0
+        ? []
+        : [['Errored', `${errored} without a score in one of the two, ${lost} of them only in the second`] as const]),
       ...(onlyBefore + onlyAfter === 0
         ? []
         : [['Alone', `${onlyBefore} only before, ${onlyAfter} only after`] as const]),
@@ -57,7 +77,7 @@ function print(context: Context, found: EvalComparison, percent: string): void {
       ['After', told(found.after)],
       ['Difference', `${signed(difference.mean)}${ends}, ${percent} confidence`],
       ['Test', `${test === 'mcnemar' ? "McNemar's exact test" : 'paired t test'}, p = ${pValue.toPrecision(3)}`],
-      ['Verdict', VERDICTS[found.verdict]],
+      ['Verdict', verdictText(found, percent)],
     ],
     () => found,
   );

@@ -66,6 +66,9 @@ function pick(x: Variable, sign: 1 | -1, where_: Along): Variable {
   return sum(where(isChosen, x, constant(0)), where_);
 }
 
+/** The largest float32, by which PyTorch replaces ∞. */
+const LARGEST_FLOAT = (2 - 2 ** -23) * 2 ** 127;
+
 const filled = (value: number): Operation =>
   on((x) => constant(ndArray(x.shape, new Float64Array(x.data.length).fill(value))));
 
@@ -105,7 +108,14 @@ const operations: Readonly<Record<string, Operation>> = {
   clamp: on((x, call) => clamp(x, bound(call.get(1, 'min')), bound(call.get(2, 'max')))),
   clamp_min: on((x, call) => clamp(x, bound(call.get(1, 'min')), null)),
   clamp_max: on((x, call) => clamp(x, null, bound(call.get(1, 'max')))),
-  nan_to_num: on((x, call) => where(unaryTest(x, Number.isNaN), constant(toNumber(call.get(1, 'nan') ?? 0)), x)),
+  nan_to_num: on((x, call) => {
+    const replacements = [
+      [Number.isNaN, call.get(1, 'nan') ?? 0],
+      [(value: number) => value === Infinity, call.get(2, 'posinf') ?? LARGEST_FLOAT],
+      [(value: number) => value === -Infinity, call.get(3, 'neginf') ?? -LARGEST_FLOAT],
+    ] as const;
+    return replacements.reduce((made, [test, by]) => where(unaryTest(x, test), constant(toNumber(by)), made), x);
+  }),
   sum: on((x, call) => sum(x, along(call))),
   mean: on((x, call) => mean(x, along(call))),
   var: on(varianceOf),

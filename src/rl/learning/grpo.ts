@@ -28,10 +28,10 @@ import type { Step } from '../../operators/step.js';
 import { train } from '../../operators/train.js';
 import type { MarkedBatch } from '../../operators/trainingBatch.js';
 import type { Datum } from '../../wire/datum.js';
-import { ValidationError } from '../../wire/tinkerError.js';
-import { currentGroupListener } from '../log/groupListener.js';
+import { takeGroupListener } from '../log/groupListener.js';
 import { resumeState } from '../log/resumeState.js';
 import { admit } from '../pacing/admit.js';
+import { Arrivals } from '../pacing/Arrivals.js';
 import { LivePolicy } from '../pacing/LivePolicy.js';
 import type { RlListener } from '../pacing/rlEvent.js';
 import { reporter } from '../pacing/reporter.js';
@@ -87,7 +87,7 @@ export function grpo<T = unknown, S = SamplingClient>(
       const live = policy ?? new LivePolicy<S>();
       const { pace } = live;
       const report = reporter(options.onEvent);
-      const heard = currentGroupListener();
+      const heard = takeGroupListener();
       const running = new Subscription();
       const loop = new LoopTrainer(trainer, submitTo(trainer, plan), running, policy !== undefined);
       const made: MadeBatch<T>[] = [];
@@ -95,7 +95,7 @@ export function grpo<T = unknown, S = SamplingClient>(
       let position = steps;
       let splitTold = false;
       const first = resume?.next ?? 0;
-      let taken = first;
+      const arrivals = new Arrivals(pace, first);
       let stopped = false;
       let last: RlStep<T> | undefined;
       const failed = new FailedGroups();
@@ -115,15 +115,8 @@ export function grpo<T = unknown, S = SamplingClient>(
       };
 
       const prepare = (arrived: Group<T> | ScoredGroup<T>): Observable<PreparedGroup<T>> => {
-        if (policy !== undefined && arrived.order < first + pace.arrived) {
-          throw new ValidationError(
-            `group ${arrived.order} came to grpo after group ${first + pace.arrived - 1}: operators between rollouts and grpo ` +
-              'must keep the order of groups; use concatMap in place of mergeMap',
-          );
-        }
-        pace.arrived = policy === undefined ? pace.arrived + 1 : arrived.order + 1 - first;
-        failed.add(arrived);
-        failed.check(groupsPerBatch);
+        if (policy === undefined) pace.arrived++;
+        else arrivals.arrive(arrived.order);
         const group = 'scoring' in arrived ? arrived : scored(arrived, options.advantages);
         if (!group.teaches) report({ type: 'group-dropped', order: group.order, reason: group.dropped ?? 'constant' });
         return prepareGroup(group, plan, (reason) => {
@@ -152,12 +145,12 @@ export function grpo<T = unknown, S = SamplingClient>(
         },
       });
 
-      /** Adds a group to the batch in the making. Groups that were left out before it, by a `filter` for example, make room for others. */
+      /** Adds a group to the batch in the making. */
       const take = (prepared: PreparedGroup<T>): MadeBatch<T> | undefined => {
-        const { order } = prepared.group;
-        if (policy !== undefined && order > taken) pace.release(order - taken);
-        taken = order + 1;
+        if (policy !== undefined) arrivals.take(prepared.group.order);
         heard?.(prepared.group, steps, maker.isFresh);
+        failed.add(prepared.group);
+        failed.check(groupsPerBatch);
         return maker.add(prepared);
       };
 

@@ -6,9 +6,11 @@ export type GroupListener = (group: ScoredGroup, iteration: number, beginsBatch:
 // Subscribing travels upstream synchronously, so one variable is enough to hand a listener from `rlLog` to `grpo`.
 let current: GroupListener | undefined;
 
-/** The listener of the log downstream, if there is one; read it synchronously, on subscribe. */
-export function currentGroupListener(): GroupListener | undefined {
-  return current;
+/** Takes the listener of the log downstream, if there is one: for one `grpo`, synchronously, on subscribe. */
+export function takeGroupListener(): GroupListener | undefined {
+  const taken = current;
+  current = undefined;
+  return taken;
 }
 
 /** Runs `body` with a listener: a `grpo` that is subscribed to inside, synchronously, finds it. */

@@ -4,7 +4,7 @@ import { map, type Observable } from 'rxjs';
 import { pointOf, usableCheckpoints } from '../../sources/reading/usableCheckpoints.js';
 import type { ResumeFromOptions, ResumePoint } from '../../sources/resumeFrom.js';
 import { SourceError } from '../../sources/SourceError.js';
-import { isTinkerError } from '../../wire/tinkerError.js';
+import { isTinkerError, type TinkerError } from '../../wire/tinkerError.js';
 import type { RlResume } from '../learning/rlStep.js';
 import { decodeState, stateFile } from './storedState.js';
 
@@ -40,7 +40,7 @@ export function resumeRl(folder: string, options: ResumeRlOptions = {}): Observa
   const { onWarning = (message) => console.error(`tinker-rx warning: ${message}`) } = options;
   return usableCheckpoints(folder, options).pipe(
     map((checkpoints): RlResumePoint => {
-      let failure: Error | undefined;
+      let failure: TinkerError | undefined;
       for (const checkpoint of checkpoints.toReversed()) {
         try {
           const rl = readState(join(folder, stateFile(checkpoint.steps)));

@@ -220,6 +220,14 @@ describe('scorers', () => {
     [numeric({ tolerance: 0.01 }), '0.995', '1', 1],
     [numeric(), 'no idea', '7', 0],
     [numeric(), '1e3', '1000', 1],
+    [numeric(), 'It is 1,024', '1024', 1],
+    [numeric(), 'It is 1,024.', '24', 0],
+    [numeric(), '1024', '1,024', 1],
+    [numeric(), '−12,345,678', '-12345678', 1],
+    [numeric(), 'one of (1,2,3)', '3', 1],
+    [numeric(), 'from 3-5', '5', 1],
+    [numeric(), 'x=-5', '-5', 1],
+    [numeric(), '.5', '0.5', 1],
   ])('%o of %j with %j expected is %d', (scorer, output, expected, score) => {
     expect(scorer(args(output, expected))).toBe(score);
   });

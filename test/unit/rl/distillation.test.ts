@@ -131,6 +131,7 @@ describe('taught', () => {
 
   it('refuses options out of range at the call', () => {
     expect(() => taught(student, { teacher: teacherOf(0), coefficient: 0 })).toThrow('coefficient');
+    expect(() => taught(student, { teacher: teacherOf(0), coefficient: Infinity })).toThrow('coefficient');
     expect(() => taught(student, { teacher: [] })).toThrow('at least one teacher');
     expect(() => taught(student, { teacher: [{ teacher: teacherOf(0), weight: -1 }] })).toThrow('weight');
   });

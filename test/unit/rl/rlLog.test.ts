@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { firstValueFrom, from, lastValueFrom, Observable, toArray } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { scored } from '../../../src/rl/learning/scored.js';
-import { currentGroupListener } from '../../../src/rl/log/groupListener.js';
+import { takeGroupListener } from '../../../src/rl/log/groupListener.js';
 import { resumeRl, rlLog, type RlStep } from '../../../src/rl/index.js';
 import { groupOf } from '../../marbles/fakeLoop.js';
 
@@ -93,7 +93,7 @@ describe('rlLog', () => {
 
   it('holds no run to continue when it is killed before its first step in the folder of an older run', async () => {
     await log(stepAt(0, true), stepAt(1, true));
-    const killed = new Observable<RlStep<string>>(() => currentGroupListener()!(scored(groupOf(0, [1, 0])), 0, true));
+    const killed = new Observable<RlStep<string>>(() => takeGroupListener()!(scored(groupOf(0, [1, 0])), 0, true));
     killed.pipe(rlLog(folder)).subscribe().unsubscribe();
     expect(await firstValueFrom(resumeRl(folder))).toStrictEqual({ steps: 0, batches: 0 });
     expect(lines('rollouts.jsonl')).toHaveLength(2);
