@@ -2,9 +2,9 @@ import { of } from 'rxjs';
 import { anthropicRefusal, messages } from './anthropic/messages.js';
 import type { Endpoint, Gateway } from './http/Endpoint.js';
 import { openAiRefusal, type Route } from './http/GatewayServer.js';
-import { chatCompletions } from './openai/chatCompletions.js';
-import { completions } from './openai/completions.js';
-import { responses } from './openai/responses.js';
+import { chatCompletions } from './chat/chatCompletions.js';
+import { completions } from './completions/completions.js';
+import { responses } from './responses/responses.js';
 
 /** Finds the endpoint of a path, for the gateway that serves it. */
 export function routes(

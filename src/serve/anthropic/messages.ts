@@ -3,7 +3,7 @@ import type { ChatDelta, ChatModel, ChatReply } from '../completion/ChatRequest.
 import { streamChat } from '../completion/streamChat.js';
 import { event, type Answer, type Endpoint, type Gateway } from '../http/Endpoint.js';
 import type { GatewayError } from '../http/GatewayError.js';
-import { repliesOf } from '../openai/chatCompletions.js';
+import { repliesOf } from '../chat/chatCompletions.js';
 import { readMessagesAsk, type MessagesAsk } from './messagesRequest.js';
 
 /** `POST /v1/messages`. */

@@ -1,6 +1,6 @@
 import { concat, concatMap, defer, from, map, Observable, of, tap } from 'rxjs';
 import type { ChatModel, ChatReply } from '../completion/ChatRequest.js';
-import { askForJson, untilJson } from '../completion/jsonOutput.js';
+import { askForJson, untilJson } from '../json/jsonOutput.js';
 import { completeChat, streamChat } from '../completion/streamChat.js';
 import { event, type Answer, type Endpoint, type Gateway } from '../http/Endpoint.js';
 import { readChatAsk, type ChatAsk } from './chatRequest.js';

@@ -6,7 +6,7 @@ import type { ChatModel } from '../completion/ChatRequest.js';
 import { StopText } from '../completion/StopText.js';
 import { event, type Answer, type Endpoint, type Gateway } from '../http/Endpoint.js';
 import { Fields } from '../http/Fields.js';
-import { readSampling } from './chatRequest.js';
+import { readSampling } from '../chat/chatRequest.js';
 
 interface TextAsk {
   readonly model: string | undefined;

@@ -1,7 +1,7 @@
 import { messagesFrom } from '../../chat/renderers/openai.js';
 import type { ToolSpec } from '../../chat/renderers/Message.js';
 import type { ChatRequest } from '../completion/ChatRequest.js';
-import type { JsonWish } from '../completion/jsonOutput.js';
+import type { JsonWish } from '../json/jsonOutput.js';
 import type { Gateway } from '../http/Endpoint.js';
 import { Fields } from '../http/Fields.js';
 import { GatewayError } from '../http/GatewayError.js';

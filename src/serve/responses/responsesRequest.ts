@@ -1,11 +1,11 @@
 import type { ContentPart, Message, ToolSpec } from '../../chat/renderers/Message.js';
 import { messagesFrom } from '../../chat/renderers/openai.js';
 import type { ChatRequest } from '../completion/ChatRequest.js';
-import type { JsonWish } from '../completion/jsonOutput.js';
+import type { JsonWish } from '../json/jsonOutput.js';
 import type { Gateway } from '../http/Endpoint.js';
 import { Fields } from '../http/Fields.js';
 import { GatewayError } from '../http/GatewayError.js';
-import { readFunction, readSampling } from './chatRequest.js';
+import { readFunction, readSampling } from '../chat/chatRequest.js';
 
 /** A response as it was asked for. */
 export interface ResponsesAsk {

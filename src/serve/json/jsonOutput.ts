@@ -1,7 +1,7 @@
 import { catchError, concatMap, defer, from, map, type Observable, of, throwError } from 'rxjs';
 import type { ValidateFunction } from 'ajv';
 import { GatewayError } from '../http/GatewayError.js';
-import type { ChatReply, ChatRequest } from './ChatRequest.js';
+import type { ChatReply, ChatRequest } from '../completion/ChatRequest.js';
 
 /** JSON as an answer: any object, or one that fits a schema. */
 export interface JsonWish {

@@ -2,7 +2,7 @@ import { concat, concatMap, defer, from, map, type Observable, of } from 'rxjs';
 import type { ChatDelta, ChatModel, ChatReply } from '../completion/ChatRequest.js';
 import { streamChat } from '../completion/streamChat.js';
 import { event, type Answer, type Endpoint, type Gateway } from '../http/Endpoint.js';
-import { repliesOf } from './chatCompletions.js';
+import { repliesOf } from '../chat/chatCompletions.js';
 import { readResponsesAsk, type ResponsesAsk } from './responsesRequest.js';
 
 /** `POST /v1/responses`. Nothing is stored: every request brings its whole conversation. */
