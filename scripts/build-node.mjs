@@ -17,8 +17,16 @@ const json = (path) => JSON.parse(readFileSync(path, 'utf8'));
 const manifest = json(join(root, 'package.json'));
 
 /** Threads start from a file of their own, beside the module that starts them. */
-const THREADS = { worker: 'local/engine/thread/worker.js', encodeWorker: 'chat/tokenizer/pool/encodeWorker.js' };
-const THREAD_STARTERS = new Set(['local/engine/thread/workerLink.js', 'chat/tokenizer/pool/TokenizerPool.js']);
+const THREADS = {
+  worker: 'local/engine/thread/worker.js',
+  encodeWorker: 'chat/tokenizer/pool/encodeWorker.js',
+  schemaWorker: 'serve/json/schemaWorker.js',
+};
+const THREAD_STARTERS = new Set([
+  'local/engine/thread/workerLink.js',
+  'chat/tokenizer/pool/TokenizerPool.js',
+  'serve/json/SchemaChecker.js',
+]);
 
 const nameOf = (path) => path.replace(/^(\.\/)?dist\/node\//, '').replace(/\.js$/, '');
 const entries = Object.values(manifest.exports).filter((entry) => typeof entry === 'object');

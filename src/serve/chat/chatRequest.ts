@@ -5,6 +5,7 @@ import type { JsonWish } from '../json/jsonOutput.js';
 import type { Gateway } from '../http/Endpoint.js';
 import { Fields } from '../http/Fields.js';
 import { GatewayError } from '../http/GatewayError.js';
+import { isZero, readFunction, readSampling, readToolChoice } from './openAiFields.js';
 
 /** A chat completion as it was asked for. */
 export interface ChatAsk {
@@ -14,21 +15,21 @@ export interface ChatAsk {
   readonly stream: boolean;
   readonly includeUsage: boolean;
   readonly logprobs: boolean;
+  /** Whether the answer has the ids of its tokens and of the prompt's, as vLLM writes them. */
+  readonly tokenIds: boolean;
   readonly json: JsonWish | undefined;
+  readonly warnings: readonly string[];
 }
 
 /** Reads the body of `POST /v1/chat/completions`. @throws GatewayError naming the field that cannot be honoured */
 export function readChatAsk(body: unknown, gateway: Gateway): ChatAsk {
-  const fields = new Fields(body);
-  const messages = messagesFrom(fields.any('messages'));
+  const fields = new Fields(body, '', { strict: gateway.strict, warnings: [] });
+  const messages = messagesFrom(fields.list('messages'));
   if (messages.length === 0) throw new GatewayError(400, 'messages must not be empty', 'messages');
   const count = fields.integer('n', 1, 128) ?? 1;
-  const maxTokens = fields.integer('max_completion_tokens', 1, Infinity) ?? fields.integer('max_tokens', 1, Infinity);
+  const mostTokens = Math.floor(gateway.maxTokens / count);
+  const maxTokens = fields.atMost('max_completion_tokens', 1, mostTokens) ?? fields.atMost('max_tokens', 1, mostTokens);
   fields.ignore('max_tokens');
-  const limit = Math.floor(gateway.maxTokens / count);
-  if (maxTokens !== undefined && maxTokens > limit) {
-    throw new GatewayError(400, `max_tokens must be at most ${limit} here`, 'max_tokens');
-  }
   const logprobs = fields.flag('logprobs') ?? false;
   const topLogprobs = fields.integer('top_logprobs', 0, 20) ?? 0;
   if (topLogprobs > 0 && !logprobs) throw fields.wrong('top_logprobs', 'needs logprobs: true');
@@ -39,59 +40,31 @@ export function readChatAsk(body: unknown, gateway: Gateway): ChatAsk {
     stream: fields.flag('stream') ?? false,
     includeUsage: options?.flag('include_usage') ?? false,
     logprobs,
+    tokenIds: fields.flag('return_token_ids') ?? false,
     json: readFormat(fields),
+    warnings: fields.warnings,
     request: {
       messages,
       tools: readTools(fields),
       stop: fields.texts('stop', 4) ?? [],
+      wantsTokens: logprobs,
       topLogprobs,
-      samplingParams: {
-        maxTokens: maxTokens ?? limit,
-        ...readSampling(fields),
-      },
+      mostTokens,
+      samplingParams: { ...(maxTokens === undefined ? {} : { maxTokens }), ...readSampling(fields) },
     },
   };
-  options?.ignore('include_obfuscation');
-  options?.done();
-  refuseTheRest(fields);
+  readHints(fields);
   return ask;
 }
 
-/** Temperature, top-p and seed; what is absent keeps the service's defaults. */
-export function readSampling(fields: Fields): { temperature?: number; topP?: number; topK?: number; seed?: number } {
-  const temperature = fields.number('temperature', 0, 2);
-  const topP = fields.number('top_p', 0, 1);
-  const topK = fields.integer('top_k', -1, 1_000_000);
-  const seed = fields.integer('seed', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
-  return {
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(topP === undefined ? {} : { topP }),
-    ...(topK === undefined || topK === 0 ? {} : { topK }),
-    ...(seed === undefined ? {} : { seed }),
-  };
-}
-
 function readTools(fields: Fields): readonly ToolSpec[] {
-  const tools = (fields.list('tools') ?? []).map((item, index) => {
-    const tool = new Fields(item, `tools[${index}]`);
+  const tools = fields.objects('tools').map((tool) => {
     if (tool.text('type') !== 'function') throw tool.wrong('type', 'must be function');
-    return readFunction(tool.object('function') ?? fail(tool.wrong('function', 'is missing')));
+    const declared = tool.object('function');
+    if (declared === undefined) throw tool.wrong('function', 'is missing');
+    return readFunction(declared);
   });
-  const choice = fields.any('tool_choice');
-  if (choice === undefined || choice === 'auto') return tools;
-  if (choice === 'none') return [];
-  throw fields.wrong('tool_choice', 'must be auto or none: a call cannot be forced through this protocol');
-}
-
-/** A function as OpenAI declares it. */
-export function readFunction(declared: Fields): ToolSpec {
-  const name = declared.text('name') ?? fail(declared.wrong('name', 'is missing'));
-  const parameters = (declared.any('parameters') ?? { type: 'object', properties: {} }) as ToolSpec['parameters'];
-  return { name, description: declared.text('description') ?? '', parameters };
-}
-
-function fail(error: Error): never {
-  throw error;
+  return readToolChoice(fields, tools);
 }
 
 function readFormat(fields: Fields): JsonWish | undefined {
@@ -105,16 +78,33 @@ function readFormat(fields: Fields): JsonWish | undefined {
   return { schema: schema as object };
 }
 
-const isZero = (value: unknown): boolean => value === 0;
-const isEmpty = (value: unknown): boolean => Object.keys(value as object).length === 0;
-
-function refuseTheRest(fields: Fields): void {
-  fields.only('frequency_penalty', isZero);
-  fields.only('presence_penalty', isZero);
-  fields.only('logit_bias', isEmpty);
+/** What changes nothing here, and what would change the answer and cannot be honoured. */
+function readHints(fields: Fields): void {
+  fields.hint('frequency_penalty', isZero);
+  fields.hint('presence_penalty', isZero);
+  fields.hint('repetition_penalty', (value) => value === 1);
+  fields.hint('min_p', isZero);
+  fields.hint('logit_bias', (value) => Object.keys(value as object).length === 0);
+  fields.hint('parallel_tool_calls', (value) => value === true);
+  fields.hint('reasoning_effort');
+  fields.hint('reasoning');
+  fields.hint('verbosity');
+  fields.hint('store', (value) => value === false);
+  fields.hint('prediction');
   fields.only('modalities', (value) => Array.isArray(value) && value.every((item) => item === 'text'));
-  fields.only('store', (value) => value === false);
-  fields.only('parallel_tool_calls', (value) => value === true);
-  fields.ignore('user', 'metadata', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention');
+  fields.only('functions', (value) => Array.isArray(value) && value.length === 0);
+  fields.only('web_search_options', () => false);
+  fields.object('stream_options')?.ignore('include_obfuscation');
+  fields.ignore(
+    'user',
+    'metadata',
+    'service_tier',
+    'safety_identifier',
+    'prompt_cache_key',
+    'prompt_cache_retention',
+    'prompt_cache_options',
+    'moderation',
+    'return_tokens_as_token_ids',
+  );
   fields.done();
 }

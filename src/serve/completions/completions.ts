@@ -1,131 +1,102 @@
-import { concat, concatMap, defer, from, map, type Observable, of } from 'rxjs';
+import { concat, concatMap, defer, forkJoin, from, map, type Observable, of } from 'rxjs';
 import { cancelling } from '../../operators/internal/cancelling.js';
 import { ModelInput } from '../../wire/modelInput.js';
-import type { SampledSequence, SampleResponse } from '../../wire/sampling.js';
+import type { SampleResponse } from '../../wire/sampling.js';
 import type { ChatModel } from '../completion/ChatRequest.js';
-import { StopText } from '../completion/StopText.js';
+import { tokensLeft, tooManyChars } from '../completion/context.js';
 import { event, type Answer, type Endpoint, type Gateway } from '../http/Endpoint.js';
-import { Fields } from '../http/Fields.js';
-import { readSampling } from '../chat/chatRequest.js';
+import { choiceOf } from './choice.js';
+import { readTextAsk, type TextAsk } from './completionsRequest.js';
 
-interface TextAsk {
-  readonly model: string | undefined;
-  readonly prompt: string | readonly number[];
-  readonly count: number;
-  readonly stream: boolean;
-  readonly logprobs: number | undefined;
-  readonly stop: readonly string[];
-  readonly maxTokens: number;
-  readonly sampling: ReturnType<typeof readSampling>;
-}
-
-/** `POST /v1/completions`: continues a text as it is, without any template. */
+/** `POST /v1/completions`: continues texts as they are, without any template. */
 export const completions: Endpoint = (body, gateway) =>
   defer(() => {
     const ask = readTextAsk(body, gateway);
     return from(gateway.find(ask.model)).pipe(
-      concatMap((model) =>
-        sampled(model, ask).pipe(
-          map((response): Answer => {
-            const choices = response.sequences.map((sequence, index) => choiceOf(sequence, index, ask, model));
-            const shared = {
-              id: `cmpl-${gateway.newId()}`,
-              object: 'text_completion',
-              created: Math.floor(gateway.nowMs() / 1000),
-              model: ask.model ?? gateway.mainName,
-            };
-            const usage = usageOf(response, promptOf(ask, model).length);
-            if (!ask.stream) return { json: { ...shared, choices, usage } };
-            const chunks = choices.map((choice) => event({ ...shared, choices: [choice] }));
-            return { events: concat(from(chunks), of(event({ ...shared, choices: [], usage }), event('[DONE]'))) };
+      concatMap((model) => {
+        const sampled = defer(() => forkJoin(ask.prompts.map((prompt) => sample(model, ask, promptOf(prompt, model)))));
+        if (ask.stream) {
+          const events = sampled.pipe(concatMap((found) => chunksOf(found, ask, model, gateway)));
+          return of<Answer>({ events, warnings: ask.warnings });
+        }
+        return sampled.pipe(
+          map((found): Answer => {
+            const json = { ...envelope(ask, gateway), choices: choicesOf(found, ask, model), usage: usageOf(found) };
+            return { json, warnings: ask.warnings };
           }),
-        ),
-      ),
+        );
+      }),
     );
   });
 
-function readTextAsk(body: unknown, gateway: Gateway): TextAsk {
-  const fields = new Fields(body);
-  const prompt = fields.any('prompt');
-  const isTokens = Array.isArray(prompt) && prompt.every((item) => typeof item === 'number');
-  if (typeof prompt !== 'string' && !isTokens)
-    throw fields.wrong('prompt', 'must be one string or one list of token ids');
-  const count = fields.integer('n', 1, 128) ?? 1;
-  const ask: TextAsk = {
-    model: fields.text('model'),
-    prompt: prompt,
-    count,
-    stream: fields.flag('stream') ?? false,
-    logprobs: fields.integer('logprobs', 0, 20),
-    stop: fields.texts('stop', 4) ?? [],
-    // OpenAI's own default, which clients count on.
-    maxTokens: fields.integer('max_tokens', 1, Math.floor(gateway.maxTokens / count)) ?? 16,
-    sampling: readSampling(fields),
-  };
-  for (const name of ['frequency_penalty', 'presence_penalty']) fields.only(name, (value) => value === 0);
-  fields.only('best_of', (value) => value === 1);
-  fields.only('echo', (value) => value === false);
-  fields.ignore('user', 'stream_options');
-  fields.done();
-  return ask;
+/** A prompt and what was sampled for it. */
+interface Continued {
+  readonly prompt: Int32Array;
+  readonly response: SampleResponse;
 }
 
-const promptOf = ({ prompt }: TextAsk, { renderer }: ChatModel): ModelInput =>
-  ModelInput.fromInts(typeof prompt === 'string' ? renderer.tokenizer.encode(prompt) : prompt);
+const envelope = ({ model }: TextAsk, gateway: Gateway): object => ({
+  id: `cmpl-${gateway.newId()}`,
+  object: 'text_completion',
+  created: Math.floor(gateway.nowMs() / 1000),
+  model: model ?? gateway.mainName,
+});
 
-function sampled(model: ChatModel, ask: TextAsk): Observable<SampleResponse> {
-  const { logprobs = 0, sampling, maxTokens, count } = ask;
+function chunksOf(found: readonly Continued[], ask: TextAsk, model: ChatModel, gateway: Gateway): Observable<string> {
+  const shared = envelope(ask, gateway);
+  const chunks = choicesOf(found, ask, model).map((choice) => event({ ...shared, choices: [choice] }));
+  const usage = ask.includeUsage ? [event({ ...shared, choices: [], usage: usageOf(found) })] : [];
+  return concat(from(chunks), from(usage), of(event('[DONE]')));
+}
+
+function promptOf(prompt: string | readonly number[], { renderer, maxPromptChars = Infinity }: ChatModel): Int32Array {
+  if (typeof prompt !== 'string') return Int32Array.from(prompt);
+  if (prompt.length > maxPromptChars) throw tooManyChars(prompt.length, maxPromptChars);
+  return renderer.tokenizer.encode(prompt);
+}
+
+function sample(model: ChatModel, ask: TextAsk, prompt: Int32Array): Observable<Continued> {
+  const { logprobs, sampling, count, echo } = ask;
+  const scored = echo && logprobs !== undefined;
+  // The service samples at least one token; it is dropped where none was asked for.
+  const maxTokens = tokensLeft(model, Math.max(1, ask.maxTokens), prompt.length);
   return cancelling(
     model.sampler.sample({
-      prompt: promptOf(ask, model),
+      prompt: ModelInput.fromInts(prompt),
       numSamples: count,
-      samplingParams: { ...sampling, maxTokens },
-      ...(logprobs > 0 ? { topkSampleLogprobs: logprobs } : {}),
+      samplingParams: { ...sampling, ...(maxTokens === undefined ? {} : { maxTokens }) },
+      ...(logprobs !== undefined && logprobs > 0 ? { topkSampleLogprobs: logprobs } : {}),
+      ...(scored ? { includePromptLogprobs: true } : {}),
+      ...(scored && logprobs > 0 ? { topkPromptLogprobs: logprobs } : {}),
     }),
+    (response) => ({ prompt, response: ask.maxTokens > 0 ? response : nothingSampled(response) }),
   );
 }
 
-function choiceOf(
-  { tokens, logprobs, topkLogprobs, stopReason }: SampledSequence,
-  index: number,
-  ask: TextAsk,
-  { renderer }: ChatModel,
-): object {
-  const { tokenizer } = renderer;
-  const stop = new StopText(ask.stop);
-  const said = tokens.at(-1) === tokenizer.eosTokenId ? tokens.subarray(0, -1) : tokens;
-  const text = stop.push(tokenizer.decode(said)) + (stop.stop === undefined ? stop.finish() : '');
-  let offset = 0;
-  const words = Array.from(tokens, (token) => tokenizer.decode([token]));
-  const listed =
-    ask.logprobs === undefined || logprobs === undefined
-      ? null
-      : {
-          tokens: words,
-          token_logprobs: [...logprobs],
-          text_offset: words.map((word) => (offset += word.length) - word.length),
-          top_logprobs:
-            topkLogprobs === undefined
-              ? null
-              : words.map((_, row) =>
-                  Object.fromEntries(
-                    Array.from({ length: topkLogprobs.k }, (_, column) => row * topkLogprobs.k + column).map((cell) => [
-                      tokenizer.decode([topkLogprobs.tokenIds[cell]!]),
-                      topkLogprobs.logprobs[cell]!,
-                    ]),
-                  ),
-                ),
-        };
-  const finish = stop.stop !== undefined || stopReason === 'stop' ? 'stop' : 'length';
-  return { index, text, logprobs: listed, finish_reason: finish };
-}
+const nothingSampled = (response: SampleResponse): SampleResponse => ({
+  ...response,
+  sequences: response.sequences.map(() => ({
+    tokens: new Int32Array(0),
+    logprobs: new Float32Array(0),
+    stopReason: 'length',
+  })),
+});
 
-function usageOf({ sequences, promptCacheHitTokens }: SampleResponse, prompt: number): object {
-  const sampled = sequences.reduce((sum, { tokens }) => sum + tokens.length, 0);
+const choicesOf = (found: readonly Continued[], ask: TextAsk, model: ChatModel): object[] =>
+  found
+    .flatMap(({ prompt, response }) =>
+      response.sequences.map((sequence) => choiceOf(prompt, sequence, response, ask, model.renderer.tokenizer)),
+    )
+    .map((choice, index) => ({ index, ...choice }));
+
+function usageOf(found: readonly Continued[]): object {
+  const sum = (of: (one: Continued) => number): number => found.reduce((total, one) => total + of(one), 0);
+  const prompt = sum((one) => one.prompt.length);
+  const sampled = sum(({ response }) => response.sequences.reduce((total, { tokens }) => total + tokens.length, 0));
   return {
     prompt_tokens: prompt,
     completion_tokens: sampled,
     total_tokens: prompt + sampled,
-    prompt_tokens_details: { cached_tokens: promptCacheHitTokens },
+    prompt_tokens_details: { cached_tokens: sum(({ response }) => response.promptCacheHitTokens) },
   };
 }

@@ -1,5 +1,4 @@
-import { catchError, concatMap, defer, from, map, type Observable, of, throwError } from 'rxjs';
-import type { ValidateFunction } from 'ajv';
+import { concatMap, defer, forkJoin, from, type Observable, of, throwError } from 'rxjs';
 import { GatewayError } from '../http/GatewayError.js';
 import type { ChatReply, ChatRequest } from '../completion/ChatRequest.js';
 
@@ -7,6 +6,9 @@ import type { ChatReply, ChatRequest } from '../completion/ChatRequest.js';
 export interface JsonWish {
   readonly schema: object | undefined;
 }
+
+/** What is wrong with JSON, by its schema; undefined if nothing is. */
+export type CheckJson = (schema: object, json: string) => Promise<string | undefined>;
 
 /** The wish in words, in the system message: sampling itself cannot be constrained through this protocol. */
 export function askForJson(request: ChatRequest, { schema }: JsonWish): ChatRequest {
@@ -22,57 +24,76 @@ export function askForJson(request: ChatRequest, { schema }: JsonWish): ChatRequ
   return { ...request, messages };
 }
 
+export interface JsonSampling {
+  /** Samples so many replies, with a seed of their own for every new try. */
+  readonly sample: (count: number, attempt: number) => Observable<readonly ChatReply[]>;
+  readonly retries: number;
+  readonly check: CheckJson;
+}
+
 /**
- * Samples until the text is JSON that fits, `retries` more times at most. A reply that calls tools, or was cut off by
- * its own limit, is handed on as it is.
+ * Samples `count` replies, and each that is not the JSON that was asked for again, `retries` more times at most. A reply
+ * that calls tools, or was cut off by its own limit, is handed on as it is. JSON in a fence is taken out of it.
  *
  * @returns fails with a GatewayError 422 that says what did not fit the last time
  */
-export function untilJson(sample: Observable<ChatReply>, { schema }: JsonWish, retries: number): Observable<ChatReply> {
-  return defer(() => compile(schema)).pipe(
-    concatMap((complaint) => {
-      const attempt = (left: number): Observable<ChatReply> =>
-        sample.pipe(
-          concatMap((reply) => {
-            const wrong = reply.finish === 'stop' ? complaint(reply.text) : undefined;
-            if (wrong === undefined) return of(reply);
-            if (left > 0) return attempt(left - 1);
-            return throwError(
-              () => new GatewayError(422, `the model's answer is not the JSON that was asked for: ${wrong}`),
-            );
-          }),
+export function untilJson(
+  count: number,
+  { schema }: JsonWish,
+  options: JsonSampling,
+): Observable<readonly ChatReply[]> {
+  const { sample, retries, check } = options;
+  let attempts = 0;
+  const fitting = (reply: ChatReply, left: number): Observable<ChatReply> =>
+    from(judge(reply, schema, check)).pipe(
+      concatMap(({ wrong, text }) => {
+        if (wrong === undefined) return of({ ...reply, text });
+        if (left > 0)
+          return sample(1, ++attempts).pipe(concatMap(([next]) => fitting(afterDiscarding(reply, next!), left - 1)));
+        return throwError(
+          () => new GatewayError(422, `the model's answer is not the JSON that was asked for: ${wrong}`),
         );
-      return attempt(retries);
-    }),
+      }),
+    );
+  // A schema that cannot be used is refused before anything is sampled.
+  return defer(() => (schema === undefined ? of(undefined) : check(schema, 'null'))).pipe(
+    concatMap(() => sample(count, 0)),
+    concatMap((replies) => forkJoin(replies.map((reply) => fitting(reply, retries)))),
   );
 }
 
-type Complaint = (text: string) => string | undefined;
-
-function compile(schema: object | undefined): Observable<Complaint> {
-  if (schema === undefined) return of((text: string) => read(text).wrong);
-  // Only who asks for a schema pays for loading the validator.
-  return from(import('ajv')).pipe(
-    map(({ Ajv }) => new Ajv({ strict: false, allErrors: true, validateFormats: false }).compile(schema)),
-    catchError((error: unknown) =>
-      throwError(() => new GatewayError(400, `the JSON schema cannot be used: ${(error as Error).message}`)),
-    ),
-    map((validate) => (text: string) => complaintOf(text, validate)),
-  );
+interface Judgement {
+  readonly wrong: string | undefined;
+  readonly text: string;
 }
 
-function complaintOf(text: string, validate: ValidateFunction): string | undefined {
-  const { value, wrong } = read(text);
-  if (wrong !== undefined || validate(value)) return wrong;
-  return (validate.errors ?? [])
-    .map(({ instancePath, message }) => `${instancePath || '/'} ${message ?? ''}`)
-    .join('; ');
-}
-
-function read(text: string): { readonly value?: unknown; readonly wrong?: string } {
+async function judge(reply: ChatReply, schema: object | undefined, check: CheckJson): Promise<Judgement> {
+  const { text } = reply;
+  if (reply.finish !== 'stop') return { wrong: undefined, text };
+  const json = unfenced(text);
   try {
-    return { value: JSON.parse(text) as unknown };
+    JSON.parse(json);
   } catch (error) {
-    return { wrong: (error as Error).message };
+    return { wrong: (error as Error).message, text };
   }
+  return { wrong: schema === undefined ? undefined : await check(schema, json), text: json };
+}
+
+/** Models like to put JSON between fences, with or without words around it. */
+function unfenced(text: string): string {
+  const start = text.indexOf('```');
+  const end = text.lastIndexOf('```');
+  if (start < 0 || end <= start) return text;
+  return text.slice(text.indexOf('\n', start) + 1 || start + 3, end).trim();
+}
+
+function afterDiscarding(before: ChatReply, reply: ChatReply): ChatReply {
+  const { promptTokens = 0, sampledTokens = 0 } = before.discarded ?? {};
+  return {
+    ...reply,
+    discarded: {
+      promptTokens: promptTokens + before.promptTokens,
+      sampledTokens: sampledTokens + before.tokens.length,
+    },
+  };
 }
