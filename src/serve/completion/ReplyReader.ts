@@ -3,6 +3,7 @@ import type { ResponseDelta } from '../../chat/renderers/Renderer.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import type { SampledSequence, TopkLogprobs } from '../../wire/sampling.js';
 import type { ChatDelta, ChatModel, ChatReply, ChatRequest } from './ChatRequest.js';
+import { endsTurn } from './endsTurn.js';
 import { StopText } from './StopText.js';
 import { TokenCursor } from './TokenCursor.js';
 
@@ -111,10 +112,7 @@ export class ReplyReader {
   #told(): number {
     if (this.#stop.stop !== undefined && this.#cursor !== undefined) return this.#cursor.taken;
     const all = this.#parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
-    const last = this.#parts.at(-1)!.tokens.at(-1);
-    const { renderer } = this.#model;
-    const ends: readonly unknown[] = [...renderer.getStopSequences(), renderer.tokenizer.eosTokenId];
-    return ends.includes(last) ? all - 1 : all;
+    return endsTurn(this.#model.renderer, this.#parts.at(-1)!.tokens.at(-1)) ? all - 1 : all;
   }
 }
 

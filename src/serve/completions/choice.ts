@@ -1,6 +1,8 @@
+import type { Renderer } from '../../chat/renderers/Renderer.js';
 import type { Tokenizer } from '../../chat/tokenizer/Tokenizer.js';
 import type { SampledSequence, SampleResponse } from '../../wire/sampling.js';
 import type { SampledToken } from '../completion/ChatRequest.js';
+import { endsTurn } from '../completion/endsTurn.js';
 import { StopText } from '../completion/StopText.js';
 import { sampledTokens, TokenCursor } from '../completion/TokenCursor.js';
 import type { TextAsk } from './completionsRequest.js';
@@ -11,11 +13,12 @@ export function choiceOf(
   sequence: SampledSequence,
   response: SampleResponse,
   ask: TextAsk,
-  tokenizer: Tokenizer,
+  renderer: Renderer,
 ): object {
+  const { tokenizer } = renderer;
   const stop = new StopText(ask.stop);
   const { tokens } = sequence;
-  const said = tokens.at(-1) === tokenizer.eosTokenId ? tokens.subarray(0, -1) : tokens;
+  const said = endsTurn(renderer, tokens.at(-1)) ? tokens.subarray(0, -1) : tokens;
   const text = stop.push(tokenizer.decode(said)) + (stop.stop === undefined ? stop.finish() : '');
   const finish = stop.stop !== undefined || sequence.stopReason === 'stop' ? 'stop' : 'length';
   const told = (): readonly SampledToken[] => {

@@ -85,7 +85,7 @@ const nothingSampled = (response: SampleResponse): SampleResponse => ({
 const choicesOf = (found: readonly Continued[], ask: TextAsk, model: ChatModel): object[] =>
   found
     .flatMap(({ prompt, response }) =>
-      response.sequences.map((sequence) => choiceOf(prompt, sequence, response, ask, model.renderer.tokenizer)),
+      response.sequences.map((sequence) => choiceOf(prompt, sequence, response, ask, model.renderer)),
     )
     .map((choice, index) => ({ index, ...choice }));
 

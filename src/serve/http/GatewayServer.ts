@@ -112,6 +112,8 @@ export class GatewayServer {
       const entry = { requestId, method, path, status, durationMs, key: key?.name };
       if (route !== undefined) this.metrics.request(route.name, entry);
       this.#options.onRequest(entry);
+      // Its connection is kept alive, and would keep the server open.
+      if (this.#draining) setImmediate(() => this.#server.closeIdleConnections());
     }
   }
 
