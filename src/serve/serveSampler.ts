@@ -72,10 +72,12 @@ export async function serveSampler(
   const service = serviceOf(options.service);
   const main = mainOf(sampler, service);
   const checker = new SchemaChecker();
-  const watch = new ServiceWatch(
-    async (timeoutMs) => (await main.get()).getBaseModel({ timeoutMs }),
-    options.checkServiceMs,
-  );
+  const watch = new ServiceWatch(async (timeoutMs) => {
+    // The service first: a sampler may be opening, which waits for as long as the service is gone.
+    const client = await service?.get();
+    if (client?.getServerCapabilities !== undefined) return client.getServerCapabilities({ timeoutMs });
+    return (await main.get()).getBaseModel({ timeoutMs });
+  }, options.checkServiceMs);
   const mainName = options.modelName ?? (await (await main.get()).getBaseModel());
   const models = new ModelCache({
     mainName,
@@ -109,7 +111,7 @@ export async function serveSampler(
     close: async () => {
       watch.close();
       await checker.close();
-      if (typeof options.service === 'function') await (await service?.opened())?.close?.();
+      if (typeof options.service === 'function') await (await service?.opened())?.destroy?.({ status: 'success' });
     },
   });
   return gateway.served;

@@ -54,7 +54,7 @@ export interface ServedGateway {
   readonly port: number;
   /** Opens a separate address for one agent and records what is sampled through it. */
   record(policy: Pick<Policy<unknown>, 'sample'>, renderer: Renderer): RecordedSession;
-  /** Stops listening and cancels what is in flight, or lets it end first. Safe to repeat. */
+  /** Stops listening and cancels what is in flight, or lets it end first. Safe to repeat; a second call ends the waiting. */
   close(options?: CloseGatewayOptions): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -109,8 +109,10 @@ export async function startGateway(
   const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host;
   const url = `http://${name}:${address.port}`;
   let closed: Promise<void> | undefined;
-  const close = ({ drainMs = 0 }: CloseGatewayOptions = {}): Promise<void> =>
-    (closed ??= server.close(drainMs).then(parts.close));
+  const close = ({ drainMs = 0 }: CloseGatewayOptions = {}): Promise<void> => {
+    if (drainMs === 0) server.cancelAll();
+    return (closed ??= server.close(drainMs).then(parts.close));
+  };
 
   const record: ServedGateway['record'] = (policy, renderer) => {
     const id = gateway.newId();

@@ -68,11 +68,16 @@ export class GatewayServer {
     });
   }
 
-  /** Stops listening, lets what is in flight end for `drainMs`, and cuts every connection, which cancels the rest. */
+  /** Cuts every connection, which cancels what is in flight. */
+  cancelAll(): void {
+    this.#server.closeAllConnections();
+  }
+
+  /** Stops listening, and lets what is in flight end for `drainMs`; then it is cancelled. */
   close(drainMs: number): Promise<void> {
     this.#draining = true;
     return new Promise((resolve) => {
-      const cut = setTimeout(() => this.#server.closeAllConnections(), drainMs);
+      const cut = setTimeout(() => this.cancelAll(), drainMs);
       this.#server.close(() => {
         clearTimeout(cut);
         resolve();

@@ -1,5 +1,6 @@
 import { type Observable, tap } from 'rxjs';
 import type { Renderer } from '../../chat/renderers/Renderer.js';
+import type { CallOptions } from '../../client/CallOptions.js';
 import type { RestClient } from '../../client/RestClient.js';
 import type { SamplingClient } from '../../client/SamplingClient.js';
 import type { GetServerCapabilitiesResponse } from '../../wire/session.js';
@@ -22,9 +23,11 @@ export interface SamplerSourceClient {
   /** Lists checkpoints, to find the newest. */
   readonly rest: Pick<RestClient, 'listCheckpoints'>;
   /** Tells how long the context of each model is. Without it, set `contextTokens`. */
-  getServerCapabilities?(): PromiseLike<GetServerCapabilitiesResponse>;
-  /** Ends a client that the gateway itself opened. */
+  getServerCapabilities?(options?: CallOptions): PromiseLike<GetServerCapabilitiesResponse>;
+  /** Ends a client that the gateway itself opened, after its last calls. */
   close?(): PromiseLike<void>;
+  /** Ends it without waiting for them. */
+  destroy?(options: { readonly status: 'success' }): PromiseLike<void>;
 }
 
 export interface ModelCacheOptions {

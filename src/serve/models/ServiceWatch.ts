@@ -59,7 +59,8 @@ export class ServiceWatch {
   }
 
   async #look(): Promise<void> {
-    this.#reachable = this.#alive || (await this.#answers());
+    // Asked twice: one lost answer is no outage.
+    this.#reachable = this.#alive || (await this.#answers()) || (await this.#answers());
     this.#alive = false;
     this.#timer = undefined;
     if (!this.#reachable) for (const subscriber of [...this.#waiting]) subscriber.error(unreachable());

@@ -56,7 +56,7 @@ const lasting = (port: number, options: ServeOptions = {}): Promise<ServedGatewa
     renderer,
     service: () =>
       new ServiceClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: KEY, telemetry: false, logLevel: 'silent' }),
-    checkServiceMs: 200,
+    checkServiceMs: 1000,
     ...options,
   });
 
