@@ -86,7 +86,7 @@ async function readKeys(file: string): Promise<readonly GatewayKey[]> {
   try {
     const keys = JSON.parse(await readFile(file, 'utf8')) as unknown;
     if (Array.isArray(keys) && keys.every((entry) => typeof (entry as GatewayKey | null)?.key === 'string'))
-      return keys;
+      return keys as readonly GatewayKey[];
   } catch (error) {
     throw new CliError(`--keys: ${file} cannot be read: ${(error as Error).message}`);
   }
