@@ -6,7 +6,9 @@ import { numberOf, REWARDS } from '../rl/rewards/numberOf.js';
 import type { Rollout, RolloutHook } from '../rl/sampling/rollout.js';
 import { systemUuid } from '../transport/system.js';
 import { GatewayError } from './http/GatewayError.js';
+import { SchemaChecker } from './json/SchemaChecker.js';
 import type { RecordedSession } from './record/recordSession.js';
+import { ItemStore } from './responses/ItemStore.js';
 import { startGateway, type ServedGateway } from './startGateway.js';
 
 /** Where an agent finds its model. */
@@ -98,20 +100,31 @@ class SharedGateway {
 
   acquire(): Promise<ServedGateway> {
     this.#users++;
-    return (this.#gateway ??= startGateway(
-      {
+    return (this.#gateway ??= this.#start());
+  }
+
+  async #start(): Promise<ServedGateway> {
+    const checker = new SchemaChecker();
+    const { served } = await startGateway({
+      gateway: {
         find: () => Promise.reject(new GatewayError(404, 'this address belongs to no rollout that is running')),
         mainName: MODEL,
         maxTokens: this.#maxTokens,
         pieceTokens: undefined,
         jsonRetries: 0,
+        checkJson: (schema, json) => checker.check(schema, json),
+        strict: false,
+        items: new ItemStore(),
         nowMs: () => Date.now(),
         newId: systemUuid,
         onReply: () => undefined,
       },
-      () => [MODEL],
-      { maxRequests: 100_000 },
-    ));
+      names: () => [MODEL],
+      reachable: () => true,
+      options: { maxRequests: 100_000 },
+      close: () => checker.close(),
+    });
+    return served;
   }
 
   release(): void {

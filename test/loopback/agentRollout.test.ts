@@ -86,6 +86,29 @@ describe('an agent’s conversation as a rollout', () => {
     expect(trajectories[0]).toMatchObject({ reward: 0.5, tags: ['forgetful'], metrics: { 'agent/branches': 2 } });
   });
 
+  it.each([
+    ['a stop string', 'one. two', { stop: ['. '] }, 'one'],
+    ['JSON in a fence', '```json\n{"a": 1}\n```', { response_format: { type: 'json_object' as const } }, '{"a": 1}'],
+  ])('%s cuts what the agent sees, and neither its branch nor the exact ids', async (_what, reply, options, seen) => {
+    const agent = agentRollout(
+      async ({ baseURL, apiKey, model }, question: string) => {
+        const client = new OpenAI({ baseURL, apiKey, maxRetries: 0 });
+        const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: question }];
+        const { choices } = await client.chat.completions.create({ model, messages, ...options });
+        messages.push(choices[0]!.message, { role: 'user', content: 'More.' });
+        await client.chat.completions.create({ model, messages, ...options });
+        return choices[0]!.message.content === seen ? 1 : 0;
+      },
+      { renderer },
+    );
+    const { trajectories } = await groupOf([reply], agent);
+    const { turns, reward, metrics = {} } = trajectories[0]!;
+    expect([reward, metrics['agent/branches'], turns.length]).toEqual([1, 1, 2]);
+    const first = [...turns[0]!.prompt.toInts(), ...turns[0]!.sequence.tokens];
+    expect(tokenizer.decode(turns[0]!.sequence.tokens)).toBe(`${reply}<|end|>`);
+    expect([...turns[1]!.prompt.toInts()].slice(0, first.length)).toEqual(first);
+  });
+
   it('one that throws, or asks nothing, costs itself and says why', async () => {
     const failing = agentRollout<string>(() => Promise.reject(new Error('no idea')), { renderer });
     const silent = agentRollout<string>(() => 1, { renderer });

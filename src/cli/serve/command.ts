@@ -15,6 +15,12 @@ export function declareServe(program: Command, declaration: Declaration): void {
     .option('--pieces <tokens>', 'stream in pieces of n tokens (default: when the answer is complete)', integer(1))
     .option('--max-tokens <n>', 'maximum tokens per request', integer(1), 16384)
     .option('--max-requests <n>', 'maximum requests at once; more are refused', integer(1), 256)
+    .option('--timeout <seconds>', 'maximum time for an answer; then it is refused', integer(1), 600)
+    .option('--allow-host <name>', 'name under which it may be called, also by web pages (may be repeated)', several)
+    .option('--keys <file>', 'JSON list of more keys: key, name, maxRequests, models')
+    .option('--strict', 'refuse what cannot be honoured instead of warning of it')
+    .option('--access-log', 'a line of JSON on standard error for every request')
+    .option('--drain <seconds>', 'time for requests to end after Ctrl-C or SIGTERM', integer(0), 30)
     .action(lazily(declaration, () => import('./serve.js')));
 
   program

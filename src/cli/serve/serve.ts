@@ -1,6 +1,8 @@
+import { readFile } from 'node:fs/promises';
 import { firstValueFrom } from 'rxjs';
+import type { GatewayKey } from '../../serve/index.js';
 import { CliError } from '../CliError.js';
-import { withService } from '../clients.js';
+import { openService, withService } from '../clients.js';
 import { note, type Context } from '../context.js';
 import { openSampler } from '../sample/openSampler.js';
 import { printJson } from '../output/print.js';
@@ -16,27 +18,46 @@ export interface ServeCommandOptions {
   readonly pieces?: number;
   readonly maxTokens: number;
   readonly maxRequests: number;
+  readonly timeout: number;
+  readonly allowHost?: readonly string[];
+  readonly keys?: string;
+  readonly strict?: boolean;
+  readonly accessLog?: boolean;
+  readonly drain: number;
 }
 
 /** Serves a model in the shapes of OpenAI's and Anthropic's APIs until it is interrupted. */
 export default async function serve(context: Context, options: ServeCommandOptions): Promise<void> {
-  const { model, port, host, key, pieces, maxTokens, maxRequests, name = model } = options;
+  const { model, port, host, key, pieces, maxTokens, maxRequests, name = model, allowHost = [] } = options;
   if (key !== undefined && key.length < 8) throw new CliError('--key must have at least 8 characters');
   const { serveSampler } = await import('../../serve/index.js');
+  const keys = options.keys === undefined ? [] : await readKeys(options.keys);
   const interrupted = firstValueFrom(context.interrupted$);
   await withService(context, async (service) => {
-    const { sampler, renderer } = await openSampler(context, service, options);
-    const gateway = await serveSampler(sampler, {
-      port,
-      renderer,
-      service,
-      modelName: name,
-      maxTokens,
-      maxRequests,
-      ...(host === undefined ? {} : { host, allowedHosts: [host] }),
-      ...(key === undefined ? {} : { apiKey: key }),
-      ...(pieces === undefined ? {} : { pieceTokens: pieces }),
-    });
+    const opened = await openSampler(context, service, options);
+    // The first client and sampler are open; those after a restart of the service are opened by the gateway.
+    const clients = [service];
+    const samplers = [opened.sampler];
+    const source = model.startsWith('tinker://') ? { modelPath: model } : { baseModel: model };
+    const gateway = await serveSampler(
+      (client) => Promise.resolve(samplers.pop() ?? client.createSamplingClient(source)),
+      {
+        port,
+        renderer: opened.renderer,
+        service: () => clients.pop() ?? openService(context),
+        modelName: name,
+        maxTokens,
+        maxRequests,
+        requestTimeoutMs: options.timeout * 1000,
+        allowedHosts: host === undefined ? allowHost : [host, ...allowHost],
+        keys,
+        strict: options.strict === true,
+        ...(options.accessLog === true ? { onRequest: (entry) => note(context, JSON.stringify(entry)) } : {}),
+        ...(host === undefined ? {} : { host }),
+        ...(key === undefined ? {} : { apiKey: key }),
+        ...(pieces === undefined ? {} : { pieceTokens: pieces }),
+      },
+    );
     const { baseURL, url, apiKey } = gateway;
     if (context.format === 'json') {
       printJson(context, { base_url: baseURL, anthropic_base_url: url, api_key: apiKey, model: name });
@@ -55,6 +76,19 @@ export default async function serve(context: Context, options: ServeCommandOptio
       note(context, 'Ready. Put these lines into another terminal; Ctrl-C ends the gateway.');
     }
     await interrupted;
-    await gateway.close();
+    const again = context.interrupted$.subscribe(() => void gateway.close());
+    await gateway.close({ drainMs: options.drain * 1000 });
+    again.unsubscribe();
   });
+}
+
+async function readKeys(file: string): Promise<readonly GatewayKey[]> {
+  try {
+    const keys = JSON.parse(await readFile(file, 'utf8')) as unknown;
+    if (Array.isArray(keys) && keys.every((entry) => typeof (entry as GatewayKey | null)?.key === 'string'))
+      return keys as readonly GatewayKey[];
+  } catch (error) {
+    throw new CliError(`--keys: ${file} cannot be read: ${(error as Error).message}`);
+  }
+  throw new CliError(`--keys: ${file} must be a list of objects, each with a key`);
 }

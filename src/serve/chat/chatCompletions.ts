@@ -1,10 +1,10 @@
-import { concat, concatMap, defer, from, map, Observable, of, tap } from 'rxjs';
-import type { ChatModel, ChatReply } from '../completion/ChatRequest.js';
-import { askForJson, untilJson } from '../completion/jsonOutput.js';
-import { completeChat, streamChat } from '../completion/streamChat.js';
+import { concat, concatMap, defer, from, map, Observable, of } from 'rxjs';
+import type { ChatModel, ChatReply, SampledToken } from '../completion/ChatRequest.js';
+import { countTokens } from '../completion/countTokens.js';
+import { repliesOf, replyDeltas } from '../completion/repliesOf.js';
 import { event, type Answer, type Endpoint, type Gateway } from '../http/Endpoint.js';
 import { readChatAsk, type ChatAsk } from './chatRequest.js';
-import { logprobsOf } from './logprobs.js';
+import { logprobRows, logprobsOf } from './logprobs.js';
 
 /** `POST /v1/chat/completions`. */
 export const chatCompletions: Endpoint = (body, gateway) =>
@@ -22,36 +22,24 @@ export const chatCompletions: Endpoint = (body, gateway) =>
       .catch((error: unknown) => subscriber.error(error));
   });
 
-/** Every reply that was asked for; with a schema, each is sampled until it fits. */
-export function repliesOf(
-  model: ChatModel,
-  { request, count, json }: Pick<ChatAsk, 'request' | 'count' | 'json'>,
-  gateway: Gateway,
-): Observable<readonly ChatReply[]> {
-  if (json === undefined) return completeChat(model, request, count, (reply) => gateway.onReply(request, reply));
-  const asked = askForJson(request, json);
-  const one = completeChat(model, asked, 1, (reply) => gateway.onReply(asked, reply)).pipe(map(([reply]) => reply!));
-  const all: ChatReply[] = [];
-  const each = Array.from({ length: count }, () =>
-    untilJson(one, json, gateway.jsonRetries).pipe(tap((r) => all.push(r))),
-  );
-  return concat(...each, of(undefined)).pipe(
-    concatMap((reply) => (reply === undefined ? of<readonly ChatReply[]>(all) : of())),
-  );
-}
-
 function whole(model: ChatModel, ask: ChatAsk, gateway: Gateway): Observable<Answer> {
   return repliesOf(model, ask, gateway).pipe(
     map((replies) => ({
+      warnings: ask.warnings,
       json: {
         ...envelope('chat.completion', ask, gateway),
         choices: replies.map((reply, index) => ({
           index,
           message: messageOf(reply),
-          logprobs: ask.logprobs ? { content: logprobsOf(reply, model.renderer.tokenizer), refusal: null } : null,
+          // With ids, one row for each of them: who trains on them matches both.
+          logprobs: ask.logprobs
+            ? { content: logprobsOf(reply, model.renderer.tokenizer, ask.tokenIds), refusal: null }
+            : null,
           finish_reason: reply.finish,
+          ...(ask.tokenIds ? { token_ids: [...reply.tokens] } : {}),
         })),
         usage: usageOf(replies),
+        ...(ask.tokenIds ? { prompt_token_ids: [...replies[0]!.prompt.toInts()] } : {}),
       },
     })),
   );
@@ -78,29 +66,32 @@ const callOf = ({ id, name, arguments: json }: ChatReply['toolCalls'][number]): 
   function: { name, arguments: json },
 });
 
-/** The prompt is read once, however many replies were sampled from it. */
 function usageOf(replies: readonly ChatReply[]): object {
-  const prompt = replies[0]?.promptTokens ?? 0;
-  const sampled = replies.reduce((sum, { tokens }) => sum + tokens.length, 0);
+  const { prompt, cached, sampled } = countTokens(replies);
   return {
     prompt_tokens: prompt,
     completion_tokens: sampled,
     total_tokens: prompt + sampled,
-    prompt_tokens_details: { cached_tokens: replies[0]?.cachedTokens ?? 0 },
+    prompt_tokens_details: { cached_tokens: cached },
   };
 }
 
 /** Streams as they are sampled where that is possible: one choice, and no schema that must be checked first. */
 function streamed(model: ChatModel, ask: ChatAsk, gateway: Gateway): Answer {
+  const { warnings } = ask;
+  const { tokenizer } = model.renderer;
   const shared = envelope('chat.completion.chunk', ask, gateway);
   const usage = ask.includeUsage ? { usage: null } : {};
-  const chunk = (index: number, delta: object, finish: string | null = null, logprobs: object | null = null): string =>
-    event({ ...shared, choices: [{ index, delta, logprobs, finish_reason: finish }], ...usage });
+  const chunk = (index: number, delta: object, rest: object = {}): string =>
+    event({ ...shared, choices: [{ index, delta, logprobs: null, finish_reason: null, ...rest }], ...usage });
+  const rowsOf = (content: object[] | null): object => ({ logprobs: { content, refusal: null } });
+  const logprobs = (tokens: readonly SampledToken[] | undefined): object =>
+    ask.logprobs && tokens !== undefined ? rowsOf(logprobRows(tokens, tokenizer)) : {};
   const replies: ChatReply[] = [];
   const last = (index: number, reply: ChatReply): string => {
     replies.push(reply);
-    const content = ask.logprobs ? { content: logprobsOf(reply, model.renderer.tokenizer), refusal: null } : null;
-    return chunk(index, {}, reply.finish, content);
+    const ids = ask.tokenIds ? { token_ids: [...reply.tokens] } : {};
+    return chunk(index, {}, { finish_reason: reply.finish, ...ids });
   };
   const end = defer(() => {
     const total = ask.includeUsage ? [event({ ...shared, choices: [], usage: usageOf(replies) })] : [];
@@ -109,30 +100,42 @@ function streamed(model: ChatModel, ask: ChatAsk, gateway: Gateway): Answer {
   if (ask.count > 1 || ask.json !== undefined) {
     const all = repliesOf(model, ask, gateway).pipe(
       concatMap((found) =>
-        from(found.flatMap((reply, index) => [chunk(index, withIndices(messageOf(reply))), last(index, reply)])),
+        from(
+          found.flatMap((reply, index) => [
+            chunk(index, withIndices(messageOf(reply)), ask.logprobs ? rowsOf(logprobsOf(reply, tokenizer)) : {}),
+            last(index, reply),
+          ]),
+        ),
       ),
     );
-    return { events: concat(all, end) };
+    return { events: concat(all, end), warnings };
   }
-  let calls = 0;
-  const { pieceTokens } = gateway;
-  const request = pieceTokens === undefined ? ask.request : { ...ask.request, pieceTokens };
-  const deltas = streamChat(model, request).pipe(
-    map((delta) => {
-      switch (delta.type) {
-        case 'text':
-          return chunk(0, { content: delta.text });
-        case 'thinking':
-          return chunk(0, { reasoning_content: delta.thinking });
-        case 'tool-call':
-          return chunk(0, { tool_calls: [{ index: calls++, ...callOf(delta.call) }] });
-        case 'reply':
-          gateway.onReply(ask.request, delta.reply);
-          return last(0, delta.reply);
-      }
-    }),
-  );
-  return { events: concat(of(chunk(0, { role: 'assistant', content: '' })), deltas, end) };
+  const deltas = defer(() => {
+    let calls = 0;
+    let begun = false;
+    // With the first delta and not before it: until then a failure has its own status.
+    const begin = (): string[] => {
+      if (begun) return [];
+      begun = true;
+      return [chunk(0, { role: 'assistant', content: '' })];
+    };
+    return replyDeltas(model, ask, gateway).pipe(
+      concatMap((delta) => {
+        const opening = begin();
+        switch (delta.type) {
+          case 'text':
+            return [...opening, chunk(0, { content: delta.text }, logprobs(delta.tokens))];
+          case 'thinking':
+            return [...opening, chunk(0, { reasoning_content: delta.thinking }, logprobs(delta.tokens))];
+          case 'tool-call':
+            return [...opening, chunk(0, { tool_calls: [{ index: calls++, ...callOf(delta.call) }] })];
+          case 'reply':
+            return [...opening, last(0, delta.reply)];
+        }
+      }),
+    );
+  });
+  return { events: concat(deltas, end), warnings };
 }
 
 /** A message as the one delta of its choice: calls are numbered there. */

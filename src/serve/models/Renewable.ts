@@ -1,0 +1,34 @@
+/** Something that is opened when it is first needed, kept, and opened again when it turns out to be lost. */
+export class Renewable<T> {
+  readonly #open: () => PromiseLike<T>;
+  #opening: Promise<T> | undefined;
+
+  constructor(open: () => PromiseLike<T>) {
+    this.#open = open;
+  }
+
+  get(): Promise<T> {
+    return (this.#opening ??= this.#start());
+  }
+
+  /** Opens another one in place of `lost`. Callers that lost the same one get the same new one. */
+  async renew(lost: T): Promise<T> {
+    const current = await this.get();
+    if (current !== lost) return current;
+    return (this.#opening = this.#start());
+  }
+
+  /** The one that is open, if one is. */
+  async opened(): Promise<T | undefined> {
+    return this.#opening?.catch(() => undefined);
+  }
+
+  #start(): Promise<T> {
+    const opening = Promise.resolve().then(() => this.#open());
+    // A failure is not kept: the next caller tries again.
+    opening.catch(() => {
+      if (this.#opening === opening) this.#opening = undefined;
+    });
+    return opening;
+  }
+}

@@ -1,0 +1,36 @@
+import { catchError, concatMap, defer, from, type Observable, throwError } from 'rxjs';
+import { GoneError, NotFoundError } from '../../client/errors.js';
+import { cancelling } from '../../support/cancelling.js';
+import type { Sampleable } from '../../operators/sampleFrom.js';
+import type { SampleResponse } from '../../wire/sampling.js';
+import type { Renewable } from './Renewable.js';
+
+/** A service that was started again no longer knows the samplers that were opened before. */
+export const isLost = (error: unknown): boolean => error instanceof NotFoundError || error instanceof GoneError;
+
+/**
+ * A sampler that outlives its service: a sample whose sampler the service no longer knows is sent once more, through
+ * one that was opened again.
+ */
+export function lastingSampler(
+  samplers: Renewable<Sampleable>,
+  guard: (work: Observable<SampleResponse>, promptTokens: number) => Observable<SampleResponse>,
+): Sampleable {
+  return {
+    sample: (options) =>
+      guard(
+        defer(() => samplers.get()).pipe(
+          concatMap((sampler) =>
+            cancelling(sampler.sample(options)).pipe(
+              catchError((error: unknown) =>
+                isLost(error)
+                  ? from(samplers.renew(sampler)).pipe(concatMap((next) => cancelling(next.sample(options))))
+                  : throwError(() => error),
+              ),
+            ),
+          ),
+        ),
+        options.prompt.length,
+      ),
+  };
+}
