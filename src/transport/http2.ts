@@ -29,7 +29,11 @@ const MOST_REFUSALS = 3;
 const SESSION_MEMORY_MB = 1024;
 
 /** Opens a TLS connection that offers HTTP/2 and HTTP/1.1; its `alpnProtocol` says what the server has chosen. */
-export function connectTls({ origin }: BaseUrl, options: TlsOptions): Observable<TLSSocket> {
+export function connectTls(
+  { origin }: BaseUrl,
+  options: TlsOptions,
+  timeoutMs = CONNECT_TIMEOUT_MS,
+): Observable<TLSSocket> {
   return new Observable((subscriber) => {
     const { hostname, port } = new URL(origin);
     const host = hostname.replace(/^\[|\]$/g, '');
@@ -44,8 +48,8 @@ export function connectTls({ origin }: BaseUrl, options: TlsOptions): Observable
     socket.setKeepAlive(true, 60_000);
     // Kept for the life of the socket: an error that nobody listens to ends the process.
     socket.on('error', (error) => subscriber.error(failureOf(error)));
-    const late = new TransportFailure('timeout', `no connection within ${CONNECT_TIMEOUT_MS / 1000} s`);
-    const timer = setTimeout(() => subscriber.error(late), CONNECT_TIMEOUT_MS);
+    const late = new TransportFailure('timeout', `no connection within ${timeoutMs / 1000} s`);
+    const timer = setTimeout(() => subscriber.error(late), timeoutMs);
     let isTaken = false;
     socket.once('secureConnect', () => {
       isTaken = true;
@@ -59,6 +63,12 @@ export function connectTls({ origin }: BaseUrl, options: TlsOptions): Observable
   });
 }
 
+/** Closes a connection. A session that closes by itself waits for the server to close its side, for ever if it has stopped. */
+function end({ session, socket }: Http2Connection): void {
+  session.destroy();
+  socket.destroy();
+}
+
 /** A request that waits for a connection, or is on one. */
 interface Exchange {
   readonly request: TransportRequest;
@@ -69,6 +79,7 @@ interface Exchange {
 /** One connection: many requests at a time, as many as the server allows. */
 interface Http2Connection {
   readonly session: ClientHttp2Session;
+  readonly socket: TLSSocket;
   streams: number;
   /** 0 until the server has said how many streams it takes, and while it is checked; −1 once the connection takes no more. */
   limit: number;
@@ -85,7 +96,7 @@ export class Http2Lane implements LanePool {
   /** Connections that take new requests. */
   readonly #connections = new Set<Http2Connection>();
   /** All that are not closed yet. */
-  readonly #sessions = new Set<ClientHttp2Session>();
+  readonly #open = new Set<Http2Connection>();
   #waiting: Exchange[] = [];
   #inFlight = 0;
   #opening = 0;
@@ -123,7 +134,7 @@ export class Http2Lane implements LanePool {
   async destroy(): Promise<void> {
     this.#isDestroyed = true;
     this.#failWaiting(new TransportFailure('connection', 'the client is destroyed'));
-    for (const session of this.#sessions) session.destroy();
+    for (const connection of this.#open) end(connection);
     this.#onIdle?.();
   }
 
@@ -174,9 +185,9 @@ export class Http2Lane implements LanePool {
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
       maxSessionMemory: SESSION_MEMORY_MB,
     });
-    const connection: Http2Connection = { session, streams: 0, limit: 0, hasAnswered: false };
+    const connection: Http2Connection = { session, socket, streams: 0, limit: 0, hasAnswered: false };
     this.#connections.add(connection);
-    this.#sessions.add(session);
+    this.#open.add(connection);
     let hasSettings = false;
     let failure: unknown = new TransportFailure('connection', 'the server closed the connection at once');
     // Without this, a server that never answers would be waited for forever.
@@ -201,14 +212,14 @@ export class Http2Lane implements LanePool {
     });
     session.once('close', () => {
       clearTimeout(silence);
-      this.#sessions.delete(session);
+      this.#open.delete(connection);
       this.#retire(connection);
       // Otherwise a server that always hangs up at once would be asked forever.
       if (!hasSettings) this.#failWaiting(failure);
       this.#serve();
     });
     session.setTimeout(IDLE_MS, () => {
-      if (connection.streams === 0) session.close();
+      if (connection.streams === 0) this.#retire(connection);
     });
   }
 
@@ -237,7 +248,7 @@ export class Http2Lane implements LanePool {
   #retire(connection: Http2Connection): void {
     this.#connections.delete(connection);
     connection.limit = -1;
-    if (!connection.session.closed) connection.session.close();
+    if (connection.streams === 0) end(connection);
   }
 
   #carry(connection: Http2Connection, exchange: Exchange): void {
@@ -251,8 +262,10 @@ export class Http2Lane implements LanePool {
     try {
       stream = session.request(headers, { endStream: request.body === undefined });
     } catch (error) {
-      if (session.closed) this.#retire(connection);
-      return subscriber.error(failureOf(error));
+      if (!session.closed && !session.destroyed) return subscriber.error(failureOf(error));
+      // It ended a moment ago, and its event is yet to come. Nothing was sent: another connection carries the request.
+      this.#retire(connection);
+      return void this.#waiting.unshift(exchange);
     }
     if (connection.streams++ === 0) session.ref();
     this.#inFlight++;
@@ -266,20 +279,25 @@ export class Http2Lane implements LanePool {
     });
     stream.on('data', (chunk: Buffer) => answer.data(chunk));
     stream.on('end', () => {
-      // A stream that was reset has no whole answer, even if the server calls that no error.
-      const isWhole = stream.rstCode === constants.NGHTTP2_NO_ERROR && !stream.aborted && answer.isWhole !== false;
+      // A stream that was reset has no whole answer, even if the server calls that no error: the reset closes it before its end.
+      const isEnded = stream.rstCode === constants.NGHTTP2_NO_ERROR && !stream.aborted;
+      const isWhole = isEnded && (answer.isWhole ?? !stream.closed);
       if (isWhole && answer.hasBegun) answer.end();
       if (!stream.writableFinished) stream.close(constants.NGHTTP2_NO_ERROR);
     });
     stream.on('error', (error: Error) => (failure = error));
     stream.once('close', () => {
       this.#inFlight--;
-      if (--connection.streams === 0 && !session.destroyed) session.unref();
+      if (--connection.streams === 0) {
+        // Later: Node may be reading from it.
+        if (connection.limit < 0) setImmediate(end, connection);
+        else if (!session.destroyed) session.unref();
+      }
       const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && !answer.hasBegun;
       if (isRefused && !subscriber.closed && exchange.refusals++ < MOST_REFUSALS) this.#waiting.unshift(exchange);
       else {
         // Only a connection that has answered before can be one that the server was about to close.
-        const kind = wasAnswered && !answer.hasBegun ? 'reset' : 'connection';
+        const kind = wasAnswered && !answer.hasBegun && !this.#isDestroyed ? 'reset' : 'connection';
         const message = failure?.message ?? 'the connection was closed before the answer was complete';
         subscriber.error(new TransportFailure(kind, message, failure));
       }

@@ -1,4 +1,4 @@
-import { concatMap, defer, map, of, tap, type Observable } from 'rxjs';
+import { concatMap, defer, map, merge, of, share, Subject, take, tap, type Observable } from 'rxjs';
 import { EnvHttpProxyAgent, Pool, type Dispatcher } from 'undici';
 import type { TLSSocket } from 'node:tls';
 import { ValidationError } from '../wire/tinkerError.js';
@@ -7,7 +7,6 @@ import { Http1Lane } from './http1.js';
 import { CONNECT_TIMEOUT_MS, connectTls, Http2Lane, type TlsOptions } from './http2.js';
 import type { LanePool } from './LanePool.js';
 import { proxiesOf } from './proxies.js';
-import { once } from './once.js';
 import { TransportFailure, type Lane, type Transport } from './Transport.js';
 
 export interface SocketTransportOptions {
@@ -88,19 +87,22 @@ export function socketTransport(options: SocketTransportOptions): SocketTranspor
       void pool.close().finally(() => retired.delete(pool));
     }
   };
-  const protocolKnown = once(
-    connectTls(baseUrl, tls).pipe(
-      map((socket) => {
-        isHttp2 = socket.alpnProtocol === 'h2';
-        if (isHttp2) firstSocket = socket.unref();
-        else socket.destroy();
-      }),
-    ),
+  /** Errors when the transport is destroyed, and with it whoever waits for a connection. */
+  const destroyed = new Subject<TLSSocket>();
+  const newSocket = merge(destroyed, connectTls(baseUrl, tls, options.connectTimeoutMs)).pipe(take(1));
+  const protocolKnown = newSocket.pipe(
+    map((socket) => {
+      isHttp2 = socket.alpnProtocol === 'h2';
+      if (isHttp2) firstSocket = socket.unref();
+      else socket.destroy();
+    }),
+    // Not kept: a server that has changed is asked again.
+    share(),
   );
   const http2Socket: Observable<TLSSocket> = defer(() => {
     const socket = firstSocket;
     firstSocket = undefined;
-    return socket === undefined || socket.destroyed ? connectTls(baseUrl, tls) : of(socket.ref());
+    return socket === undefined || socket.destroyed ? newSocket : of(socket.ref());
   }).pipe(
     tap((socket) => {
       if (socket.alpnProtocol === 'h2') return;
@@ -130,6 +132,7 @@ export function socketTransport(options: SocketTransportOptions): SocketTranspor
     );
 
   const destroy = async (): Promise<void> => {
+    destroyed.error(new TransportFailure('connection', 'the client is destroyed'));
     firstSocket?.destroy();
     const all = [...pools.values(), ...retired];
     pools.clear();

@@ -9,7 +9,7 @@ import { Report } from './support/Report.js';
 import { jumpy } from './support/jumpy.js';
 import { compare } from './support/Ledger.js';
 import { evaluationOf, grpo, preferences, samples, supervised, type Program } from './support/programs.js';
-import { perform, type ChaosOptions, type Outcome } from './support/Stage.js';
+import { perform, type ChaosOptions, type Outcome, type Protocol } from './support/Stage.js';
 
 const LONG = process.env['TINKER_RX_SUITE'] === 'long';
 const SEEDS = LONG ? [1, 2, 3, 4, 5] : [1];
@@ -17,28 +17,31 @@ const SHARE = 0.3;
 /** Waits of the client are shorter by so much: its seconds are 40 ms. */
 const HURRY = 25;
 const SAMPLES = LONG ? 100 : 40;
-/** The long form took 70 s on two quiet cores, and 162 s beside six busy loops. */
-const LIMIT_MS = LONG ? 900_000 : 120_000;
-const report = new Report('chaos', [
-  'requests sent',
-  'requests hurt',
-  'operations applied',
-  'lost',
-  'doubled',
-  'out of order',
-]);
-afterAll(() => report.print());
-afterAll(() => {
+/** The short form took 47 s on two cores that others used as well. */
+const LIMIT_MS = LONG ? 1_800_000 : 240_000;
+const COUNTS = ['requests sent', 'requests hurt', 'operations applied', 'lost', 'doubled', 'out of order'];
+const REPORTS: Readonly<Record<Protocol, Report>> = {
+  'HTTP/1.1': new Report('chaos over HTTP/1.1', COUNTS),
+  'HTTP/2': new Report('chaos over HTTP/2', COUNTS),
+};
+const PROTOCOLS = Object.keys(REPORTS) as readonly Protocol[];
+afterAll(() => Object.values(REPORTS).forEach((report) => report.print()));
+afterAll(() => Object.values(REPORTS).forEach(expectShare));
+
+function expectShare(report: Report): void {
   const sent = report.get('requests sent');
   if (sent === 0) return;
   // What the proxy cuts off never meets the service's own dice; the rest is the luck of so many throws.
   const slack = 0.02 + 4 * Math.sqrt((SHARE * (1 - SHARE)) / sent);
   expect(Math.abs(report.get('requests hurt') / sent - SHARE)).toBeLessThan(slack);
-});
+}
 
 const quiet = (program: Program): Promise<Outcome> => perform(program, { seed: 0, share: 0, scheduler: hurry(HURRY) });
 
-async function hurt(program: Program, options: Omit<ChaosOptions, 'share' | 'scheduler'>): Promise<Outcome> {
+type HurtOptions = Omit<ChaosOptions, 'share' | 'scheduler'> & { readonly protocol: Protocol };
+
+async function hurt(program: Program, options: HurtOptions): Promise<Outcome> {
+  const report = REPORTS[options.protocol];
   const onJump = (): void => report.add('fault: clock jump', 1);
   const scheduler = steady(jumpy(hurry(HURRY), options.seed, onJump));
   const outcome = await perform(program, { share: SHARE, scheduler, ...options });
@@ -55,12 +58,14 @@ const PROGRAMS: readonly (readonly [string, Program])[] = [
   ['GRPO', grpo(LONG ? 12 : 4)],
   ['DPO', preferences(LONG ? 16 : 5)],
 ];
+const RUNS = PROGRAMS.flatMap(([name, program]) => PROTOCOLS.map((protocol) => [name, protocol, program] as const));
 
-describe.concurrent.each(PROGRAMS)('%s with three of ten requests hurt', (_, program) => {
+describe.concurrent.each(RUNS)('%s over %s with three of ten requests hurt', (_, protocol, program) => {
   it(
     'applies every operation once, in order, to the very same weights, also when it resumes after restarts',
     { timeout: LIMIT_MS },
     async ({ expect }) => {
+      const report = REPORTS[protocol];
       const calm = await quiet(program);
       expect(calm.ledger.work.length).toBeGreaterThan(0);
       const expectSame = (outcome: Outcome, tries: number): void => {
@@ -74,30 +79,34 @@ describe.concurrent.each(PROGRAMS)('%s with three of ten requests hurt', (_, pro
         expect(outcome.tries, outcome.errors.map(String).join('\n')).toBe(tries);
       };
       for (const seed of SEEDS) {
-        expectSame(await hurt(program, { seed }), 1);
+        expectSame(await hurt(program, { protocol, seed }), 1);
         const restartAfterSteps = LONG ? [3, 9] : [3];
-        expectSame(await hurt(program, { seed: 100 + seed, restartAfterSteps }), 1 + restartAfterSteps.length);
+        expectSame(
+          await hurt(program, { protocol, seed: 100 + seed, restartAfterSteps }),
+          1 + restartAfterSteps.length,
+        );
       }
     },
   );
 });
 
-describe.concurrent('samples with three of ten requests hurt', () => {
+describe.concurrent.each(PROTOCOLS)('samples over %s with three of ten requests hurt', (protocol) => {
   it('are answered as on a quiet day, or fail with their reason', { timeout: LIMIT_MS }, async ({ expect }) => {
     const program = samples(SAMPLES);
     const calm = await quiet(program);
     for (const seed of SEEDS) {
-      const outcome = await hurt(program, { seed });
+      const outcome = await hurt(program, { protocol, seed });
       expect(Object.fromEntries(outcome.kept)).toStrictEqual(Object.fromEntries(calm.kept));
       const reasons = [...outcome.kept.values()].filter((result) => result.includes('vocabulary'));
       expect(reasons).toHaveLength(SAMPLES / 5);
+      const report = REPORTS[protocol];
       report.add('samples answered', outcome.kept.size - reasons.length);
       report.add('samples failed with their reason', reasons.length);
     }
   });
 });
 
-describe.concurrent('an evaluation with three of ten requests hurt', () => {
+describe.concurrent.each(PROTOCOLS)('an evaluation over %s with three of ten requests hurt', (protocol) => {
   it(
     'has every example in its file once, with the answers and scores of a quiet day, also when it resumes after a restart',
     { timeout: LIMIT_MS },
@@ -107,12 +116,12 @@ describe.concurrent('an evaluation with three of ten requests hurt', () => {
       const calm = await quiet(program);
       expect(calm.kept.size).toBe(examples);
       for (const seed of SEEDS) {
-        const restarted = { seed: 100 + seed, restartAfterSteps: [6], stepEndpoint: 'asample' };
-        for (const options of [{ seed }, restarted]) {
+        const restarted = { protocol, seed: 100 + seed, restartAfterSteps: [6], stepEndpoint: 'asample' };
+        for (const options of [{ protocol, seed }, restarted]) {
           const outcome = await hurt(program, options);
           expect(outcome.harms.get('restart') ?? 0).toBe('restartAfterSteps' in options ? 1 : 0);
           expect(Object.fromEntries(outcome.kept)).toStrictEqual(Object.fromEntries(calm.kept));
-          report.add('examples evaluated', outcome.kept.size);
+          REPORTS[protocol].add('examples evaluated', outcome.kept.size);
         }
       }
     },

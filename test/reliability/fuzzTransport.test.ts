@@ -1,125 +1,46 @@
 /**
- * Requests over plain HTTP/1.1 to a server that answers in every way it can, cancelled and made again at any moment, also by what
- * hears of another's end. `npm run test:fuzz` goes on for longer.
+ * Requests to servers that answer in every way they can, over plain HTTP/1.1 and over HTTP/2, cancelled and made again at any moment, also
+ * by what hears of another's end. `npm run test:fuzz` goes on for longer.
  */
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { asyncScheduler, type Subscription } from 'rxjs';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { resolveBaseUrl } from '../../src/transport/baseUrl.js';
-import { socketTransport, type SocketTransport } from '../../src/transport/socketTransport.js';
+import { socketTransport } from '../../src/transport/socketTransport.js';
 import { withTimeout } from '../../src/transport/withTimeout.js';
 import type { TransportFailure, TransportRequest, TransportResponse } from '../../src/transport/Transport.js';
+import { certificate } from '../loopback/support/fakeService.js';
+import { fuzzHttp1, TOO_LARGE } from './support/fuzzHttp1.js';
+import { fuzzHttp2 } from './support/fuzzHttp2.js';
 import { Mutator } from './support/mutate.js';
 
 const REQUESTS = process.env['TINKER_RX_SUITE'] === 'long' ? 10_000 : 200;
 const CONNECTIONS = 4;
-const MOST_BYTES = 300_000;
+const SERVERS = { 'HTTP/1.1': fuzzHttp1, 'HTTP/2': fuzzHttp2 } as const;
 
-const ok = (head: string, body: string): string => `HTTP/1.1 200 OK\r\n${head}\r\n\r\n${body}`;
-const plain = (name: string): string => ok(`content-length: ${name.length}`, name);
-const chunks = (name: string): string =>
-  ok('transfer-encoding: chunked', `${[...name].map((letter) => `1\r\n${letter}\r\n`).join('')}0\r\n\r\n`);
-
-/** What the server does with a request of this name; `next` when the connection may carry another. */
-const WAYS: Readonly<Record<string, (socket: Socket, name: string, next: () => void) => void>> = {
-  whole: (socket, name, next) => (socket.write(plain(name)), next()),
-  pieces: (socket, name, next) => dribble(socket, `HTTP/1.1 100 Continue\r\n\r\n${plain(name)}`, next),
-  chunks: (socket, name, next) => dribble(socket, chunks(name), next),
-  late: (socket, name, next) => void setTimeout(() => (socket.write(plain(name)), next()), 5),
-  'said to be the last': (socket, name) =>
-    void socket.end(ok(`connection: close\r\ncontent-length: ${name.length}`, name)),
-  'the last': (socket, name) => void socket.end(plain(name)),
-  'closed a moment later': (socket, name) => void (socket.write(plain(name)), setTimeout(() => socket.end(), 2)),
-  'reset a moment later': (socket, name) =>
-    void (socket.write(plain(name)), setTimeout(() => socket.resetAndDestroy(), 2)),
-  'up to the end': (socket, name) => void socket.end(ok('x: y', name)),
-  'with more after it': (socket, name, next) => (socket.write(`${plain(name)}${plain('bad')}`), next()),
-  malformed: (socket) => void socket.write(ok('content-length: x', '')),
-  'cut by a reset': (socket, name) =>
-    void (socket.write(plain(name).slice(0, 20)), setTimeout(() => socket.resetAndDestroy(), 2)),
-  'cut by the end': (socket, name) => void socket.end(plain(name).slice(0, -1)),
-  'too large': (socket, _, next) => (
-    socket.write(ok(`content-length: ${MOST_BYTES + 1}`, 'z'.repeat(MOST_BYTES + 1))),
-    next()
-  ),
-  never: () => undefined,
-};
-const EARLY = 'before it has read all';
-
-let chance: Mutator;
-let server: Server;
-let arrived: Map<string, number>;
-let transport: SocketTransport;
-
-function dribble(socket: Socket, text: string, done: () => void): void {
-  let at = 0;
-  const step = (): void => {
-    if (socket.destroyed) return;
-    const end = at + 1 + chance.below(40);
-    socket.write(text.slice(at, end));
-    at = end;
-    if (at < text.length) setImmediate(step);
-    else done();
-  };
-  step();
-}
-
-/** Reads requests one after the other, and answers each in the way that its path asks for. */
-function serve(socket: Socket): void {
-  let text = '';
-  let isBusy = false;
-  let early: string | undefined;
-  const next = (): void => {
-    const head = /^POST \/(\d+)\/(\S+) [^]*?\r\n\r\n/.exec(text);
-    if (isBusy || head === null) return;
-    const [{ length }, name, way] = [head[0], head[1]!, decodeURIComponent(head[2]!)];
-    if (way === EARLY && early !== name) socket.write(plain(name));
-    if (early !== name) arrived.set(name, (arrived.get(name) ?? 0) + 1);
-    early = name;
-    const whole = length + Number(/content-length: (\d+)/.exec(head[0])![1]);
-    if (text.length < whole) return;
-    text = text.slice(whole);
-    if (way === EARLY) return next();
-    isBusy = true;
-    WAYS[way]!(socket, name, () => {
-      isBusy = false;
-      next();
+it.each([
+  ['HTTP/1.1', 1],
+  ['HTTP/1.1', 2],
+  ['HTTP/2', 1],
+  ['HTTP/2', 2],
+] as const)(
+  'every request ends once, with its own answer or a failure, and no connection is lost: over %s, %i',
+  async (protocol, seed) => {
+    const server = await SERVERS[protocol]();
+    const transport = socketTransport({
+      baseUrl: resolveBaseUrl(server.url, undefined),
+      environment: {},
+      connections: { rest: CONNECTIONS },
+      mostBytes: { rest: TOO_LARGE.length - 1 },
+      tls: { ca: certificate() },
     });
-  };
-  socket.on('error', () => undefined);
-  socket.on('data', (bytes) => {
-    text += bytes.toString('latin1');
-    next();
-  });
-}
-
-beforeEach(async () => {
-  arrived = new Map();
-  server = createServer(serve);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const baseUrl = resolveBaseUrl(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, undefined);
-  transport = socketTransport({
-    baseUrl,
-    environment: {},
-    connections: { rest: CONNECTIONS },
-    mostBytes: { rest: MOST_BYTES },
-  });
-});
-afterEach(async () => {
-  await transport.destroy();
-  await new Promise((resolve) => server.close(resolve));
-});
-
-it.each([1, 2])(
-  'every request ends once, with its own answer or a failure, and no connection is lost: %i',
-  async (seed) => {
-    chance = new Mutator(seed);
+    const chance = new Mutator(seed);
     const live = new Map<string, Subscription | undefined>();
     const wrong: string[] = [];
     let [made, answered, failed, cancelled] = [0, 0, 0, 0];
 
-    const bodyOf = (): Pick<TransportRequest, 'body'> => {
-      const size = chance.pick([0, 10, 300, 600_000]);
+    const bodyOf = (way: string): Pick<TransportRequest, 'body'> => {
+      // A large body gets more time, which a request that is never answered would take.
+      const size = chance.pick([0, 10, 300, way === 'never' ? 300 : 600_000]);
       const body = chance.pick([new Uint8Array(size).fill(120), 'x'.repeat(size), 'é'.repeat(size / 2)]);
       return size === 0 ? {} : { body };
     };
@@ -138,10 +59,11 @@ it.each([1, 2])(
     };
     const start = (depth: number): void => {
       const name = String(++made);
-      const way = chance.pick([...Object.keys(WAYS), 'whole', 'whole', EARLY]);
+      const way = chance.pick([...server.ways, 'whole', 'whole']);
       const headers: Record<string, string> = chance.below(16) === 0 ? { x: 'not\nsent' } : {};
       const path = `/${name}/${encodeURIComponent(way)}`;
-      const request: TransportRequest = { method: 'POST', path, lane: 'rest', headers, timeoutMs: 60, ...bodyOf() };
+      const timeoutMs = way === 'never' ? 60 : 30_000;
+      const request: TransportRequest = { method: 'POST', path, lane: 'rest', headers, timeoutMs, ...bodyOf(way) };
       live.set(name, undefined);
       const subscription = withTimeout(
         transport.transport,
@@ -156,6 +78,7 @@ it.each([1, 2])(
         error: ({ kind }: TransportFailure) => {
           failed++;
           if (kind === undefined) wrong.push(`${name} failed without a kind`);
+          if (kind === 'timeout' && way !== 'never') wrong.push(`${name}, answered ${way}, was lost`);
           ended(name, depth);
         },
       });
@@ -170,7 +93,7 @@ it.each([1, 2])(
     }
     while (live.size > 0) await new Promise((resolve) => setTimeout(resolve, 5));
     expect(wrong).toStrictEqual([]);
-    expect([...arrived].filter(([, times]) => times > 1)).toStrictEqual([]);
+    expect([...server.arrived].filter(([, times]) => times > 1)).toStrictEqual([]);
     expect(answered + failed + cancelled).toBe(made);
     expect(Math.min(answered, failed, cancelled)).toBeGreaterThan(REQUESTS / 20);
 
@@ -185,6 +108,8 @@ it.each([1, 2])(
       );
     });
     expect(new Set(await Promise.all(statuses))).toStrictEqual(new Set([200]));
+    await transport.destroy();
+    await server.close();
   },
   120_000,
 );

@@ -56,8 +56,12 @@ export class FakeService {
   }
 
   /** The same over TLS and HTTP/2. */
-  static startHttp2(answers: Record<string, Answer>, settings: Settings = {}): Promise<FakeService> {
-    const server = createSecureServer({ ...identity(), settings, allowHTTP1: true }) as unknown as Server;
+  static startHttp2(
+    answers: Record<string, Answer>,
+    settings: Settings = {},
+    { allowHTTP1 = true } = {},
+  ): Promise<FakeService> {
+    const server = createSecureServer({ ...identity(), settings, allowHTTP1 }) as unknown as Server;
     return FakeService.#listen(new FakeService({ ...USUAL, ...answers }, 'https', server));
   }
 

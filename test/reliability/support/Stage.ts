@@ -6,6 +6,10 @@ import { ServiceClient, type TinkerError } from '../../../src/index.js';
 import { seededRandom } from '../../../src/support/random.js';
 import { Engine } from '../../../src/local/engine/index.js';
 import { LocalTinker, type FaultPlan, type LocalTinkerOptions } from '../../../src/local/index.js';
+import { resolveBaseUrl } from '../../../src/transport/baseUrl.js';
+import { socketTransport } from '../../../src/transport/socketTransport.js';
+import { certificate } from '../../loopback/support/fakeService.js';
+import { FaultyHttp2, type Http2Wound } from './FaultyHttp2.js';
 import { FaultyProxy, type Wound } from './FaultyProxy.js';
 import { Ledger } from './Ledger.js';
 import type { Program } from './programs.js';
@@ -20,7 +24,21 @@ const WOUNDED: Readonly<Record<Wound, number>> = {
   delay: 2,
   drip: 2,
 };
+const WOUNDED_HTTP2: Readonly<Record<Http2Wound, number>> = {
+  refused: 2,
+  cancelled: 3,
+  'cut answer': 3,
+  'half answer': 2,
+  'answer lost': 4,
+  goaway: 2,
+  stall: 0.2,
+  delay: 2,
+  drip: 2,
+};
 const STATUSES = [500, 502, 503, 429, 408] as const;
+const POLL_HOLD_MS = 500;
+/** By the clients' clock, which runs 25 times as fast: three times as long as the service holds a poll. */
+const TIMEOUT_MS = 25 * 3 * POLL_HOLD_MS;
 /** So much of the harm is done by the proxy, the rest by the service itself. */
 const BY_PROXY = 0.6;
 
@@ -38,7 +56,11 @@ function faultPlan(seed: number, share: number): FaultPlan {
   return { seed, rules: faults.map((fault) => ({ probability: share / faults.length, fault })) };
 }
 
+export type Protocol = 'HTTP/1.1' | 'HTTP/2';
+
 export interface ChaosOptions {
+  /** Default HTTP/1.1, without TLS. */
+  readonly protocol?: Protocol;
   readonly seed: number;
   /** Share of the requests that are hurt, from 0 to 1. */
   readonly share: number;
@@ -64,7 +86,7 @@ export interface Outcome {
 
 /** Runs a program against the embedded service behind the proxy, again and again until it is done. */
 export async function perform(program: Program, options: ChaosOptions): Promise<Outcome> {
-  const { seed, share, scheduler, restartAfterSteps = [], stepEndpoint = 'optim_step' } = options;
+  const { seed, share, scheduler, protocol, restartAfterSteps = [], stepEndpoint = 'optim_step' } = options;
   const folder = await mkdtemp(join(tmpdir(), 'tinker-rx-chaos-'));
   const ledger = new Ledger();
   const harms = new Map<string, number>();
@@ -75,7 +97,7 @@ export async function perform(program: Program, options: ChaosOptions): Promise<
   const settings: LocalTinkerOptions = {
     apiKey: 'tml-chaos',
     data: join(folder, 'data'),
-    pollHoldMs: 1500,
+    pollHoldMs: POLL_HOLD_MS,
     onRequest: ({ endpoint }) => {
       if (endpoint !== stepEndpoint || ++steps < (restarts[0] ?? Infinity)) return;
       restarts.shift();
@@ -98,7 +120,10 @@ export async function perform(program: Program, options: ChaosOptions): Promise<
     return started;
   };
   let local = await start();
-  const proxy = await FaultyProxy.start(local.url, { next: dice(seed, share * BY_PROXY, count) });
+  const proxy =
+    protocol === 'HTTP/2'
+      ? await FaultyHttp2.start(local.url, { next: dice(WOUNDED_HTTP2, seed, share * BY_PROXY, count) })
+      : await FaultyProxy.start(local.url, { next: dice(WOUNDED, seed, share * BY_PROXY, count) });
   const stop = async (): Promise<void> => {
     await local.close();
     await engine?.close();
@@ -112,9 +137,11 @@ export async function perform(program: Program, options: ChaosOptions): Promise<
   const errors: TinkerError[] = [];
   try {
     for (let tries = 1; ; tries++) {
+      const baseUrl = resolveBaseUrl(proxy.url, undefined);
+      const sockets = socketTransport({ baseUrl, environment: {}, tls: { ca: certificate() } });
       const service = new ServiceClient({
         ...{ baseUrl: proxy.url, apiKey: 'tml-chaos', telemetry: false, logLevel: 'silent', scheduler },
-        ...{ timeoutMs: 3000, pollTimeoutMs: 3000 },
+        ...{ timeoutMs: TIMEOUT_MS, pollTimeoutMs: TIMEOUT_MS, transport: sockets.transport },
       });
       try {
         await lastValueFrom(program(service, join(folder, 'run'), kept), { defaultValue: undefined });
@@ -125,6 +152,8 @@ export async function perform(program: Program, options: ChaosOptions): Promise<
         errors.push(error as TinkerError);
         if (tries > restartAfterSteps.length) throw error;
         await restarting;
+      } finally {
+        await sockets.destroy();
       }
     }
   } finally {
@@ -136,9 +165,14 @@ export async function perform(program: Program, options: ChaosOptions): Promise<
 }
 
 /** The wounds of the requests that come, by a seed. */
-function dice(seed: number, share: number, count: (kind: string) => void): () => Wound | undefined {
+function dice<W extends string>(
+  weights: Readonly<Record<W, number>>,
+  seed: number,
+  share: number,
+  count: (kind: string) => void,
+): () => W | undefined {
   const random = seededRandom(seed);
-  const entries = Object.entries(WOUNDED) as [Wound, number][];
+  const entries = Object.entries(weights) as [W, number][];
   const whole = entries.reduce((sum, [, weight]) => sum + weight, 0);
   return () => {
     let roll = random();
