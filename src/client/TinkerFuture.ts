@@ -1,10 +1,20 @@
 import { type Either, left, right } from 'fp-ts/lib/Either.js';
-import { AsyncSubject, Observable, catchError, defer, lastValueFrom, map, of, type Subscription } from 'rxjs';
+import { AsyncSubject, Observable, catchError, defer, identity, lastValueFrom, map, of, type Subscription } from 'rxjs';
 import { CancelledError } from './errors.js';
 import { isTinkerError, type TinkerError } from '../wire/tinkerError.js';
 
 /** What a future's work calls when the service has accepted it under an id. */
 export type OnAccepted = (requestId: string) => void;
+
+/** What the maker of a future hears of it. */
+interface Hooks {
+  /** Converts what was thrown. */
+  readonly toFailure?: (error: unknown) => unknown;
+  /** Told of a failure before anybody else. */
+  readonly onFailure?: (error: unknown) => void;
+  /** Told after everybody else that the work is over, in whatever way. */
+  readonly onEnd?: () => void;
+}
 
 /**
  * Work that has been started, and its one result.
@@ -22,8 +32,7 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
   /** The future that this one is a view of. */
   #of: Pick<TinkerFuture<unknown>, 'requestId' | 'abandon'> | undefined;
 
-  /** `onFailure` is told of a failure before anybody else. */
-  constructor(work: (onAccepted: OnAccepted) => Observable<A>, onFailure?: (error: unknown) => void) {
+  constructor(work: (onAccepted: OnAccepted) => Observable<A>, { toFailure = identity, onFailure, onEnd }: Hooks = {}) {
     super((subscriber) => {
       this.#observed = true;
       return this.#result.subscribe(subscriber);
@@ -36,7 +45,12 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
       work((requestId) => {
         this.#requestId = requestId;
       }),
-    ).subscribe(result);
+    ).subscribe({
+      next: (value) => result.next(value),
+      error: (error: unknown) => result.error(toFailure(error)),
+      complete: () => result.complete(),
+    });
+    this.#work.add(onEnd);
   }
 
   /** The service's id of the work; undefined until the service has accepted it. */

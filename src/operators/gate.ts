@@ -104,5 +104,6 @@ export function withGate<R>(gate: Gate | undefined, body: () => R): R {
 
 /** @internal The source, subscribed to under `gate`: for operators that subscribe again after a wait. */
 export function underGate<T>(gate: Gate | undefined, source: Observable<T>): Observable<T> {
+  if (gate === undefined && current === undefined) return source;
   return new Observable((subscriber) => withGate(gate, () => source.subscribe(subscriber)));
 }

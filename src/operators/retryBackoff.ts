@@ -66,18 +66,20 @@ export function retryBackoff<T>({
     if (!(jitter >= 0 && jitter <= 1)) throw new RangeError(`jitter must be from 0 to 1, got ${jitter}`);
     checkAtLeast({ maxRetries, deadlineMs }, 0);
   }
+  const after = (delayMs: number | undefined, error: unknown) =>
+    delayMs === undefined ? throwError(() => error) : longTimer(delayMs, scheduler);
+  if (decides !== undefined) {
+    const delay = (error: unknown, attempt: number) => after(decides(error, attempt), error);
+    return (source) => defer(() => underGate(currentGate(), source).pipe(retry({ delay, resetOnSuccess: true })));
+  }
   return (source) =>
     defer(() => {
       let since = scheduler.now();
-      const byOptions = (error: unknown, attempt: number): number | undefined => {
-        if (attempt > maxRetries || !retryable(error)) return undefined;
+      const delay = (error: unknown, attempt: number) => {
+        if (attempt > maxRetries || !retryable(error)) return throwError(() => error);
         const own = Math.min(maxMs, initialMs * factor ** (attempt - 1)) * (1 + jitter * (2 * random() - 1));
         const delayMs = serverDelayMs(error) ?? own;
-        return scheduler.now() + delayMs - since > deadlineMs ? undefined : delayMs;
-      };
-      const delay = (error: unknown, attempt: number) => {
-        const delayMs = (decides ?? byOptions)(error, attempt);
-        return delayMs === undefined ? throwError(() => error) : longTimer(delayMs, scheduler);
+        return after(scheduler.now() + delayMs - since > deadlineMs ? undefined : delayMs, error);
       };
       return underGate(currentGate(), source).pipe(
         tap(() => (since = scheduler.now())),

@@ -9,7 +9,6 @@ import {
   takeUntil,
   tap,
   throwError,
-  throwIfEmpty,
   type Observable,
   type OperatorFunction,
   type SchedulerLike,
@@ -189,8 +188,6 @@ export class Connection {
   /** One request and its answer. A token that the service refuses is renewed, once. */
   #exchange(call: Call, token: string, idempotencyKey?: string, mayRenew = true): Observable<TransportResponse> {
     return this.#transport(this.#toRequest(call, token, idempotencyKey)).pipe(
-      // A custom transport may end like this; without an answer the call would succeed with nothing.
-      throwIfEmpty(() => new TransportFailure('connection', 'the transport ended without an answer')),
       map((response) => this.#checked(response, call)),
       catchError((thrown: unknown) => {
         const error = thrown instanceof TransportFailure ? connectionError(thrown, nameOf(call)) : thrown;

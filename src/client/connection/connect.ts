@@ -1,11 +1,11 @@
-import type { SchedulerLike } from 'rxjs';
+import { throwIfEmpty, type SchedulerLike } from 'rxjs';
 import type { Dispatcher } from 'undici';
 import { resolveCommandCredential, resolveCredential, type TokenSource } from '../../transport/auth.js';
 import { backgroundScheduler } from '../../transport/backgroundScheduler.js';
 import { DEFAULT_BASE_URL, resolveBaseUrl } from '../../transport/baseUrl.js';
 import { steadyBackground, steadyScheduler } from '../../transport/steadyScheduler.js';
 import { systemExit, systemRandom, systemUuid } from '../../transport/system.js';
-import type { Lane, Transport } from '../../transport/Transport.js';
+import { TransportFailure, type Lane, type Transport } from '../../transport/Transport.js';
 import { isHeaderName, isHeaderValue, isReserved } from '../../transport/headerText.js';
 import { socketTransport, type SocketTransport } from '../../transport/socketTransport.js';
 import type { ClientConfig } from '../../wire/session.js';
@@ -129,7 +129,7 @@ export function connect(options: ConnectOptions): Connected {
       ? socketTransport({ baseUrl, connections, ...(dispatcher === undefined ? {} : { dispatcher }) })
       : undefined;
   const connection = new Connection({
-    transport: options.transport ?? sockets!.transport,
+    transport: sockets?.transport ?? answering(options.transport!),
     baseUrl,
     credential,
     commandCredential: () => resolveCommandCredential(credentials),
@@ -152,6 +152,14 @@ export function connect(options: ConnectOptions): Connected {
   });
   return { connection, sockets };
 }
+
+/** A custom transport may end without an answer; the call would then succeed with nothing. */
+const answering =
+  (transport: Transport): Transport =>
+  (request) =>
+    transport(request).pipe(
+      throwIfEmpty(() => new TransportFailure('connection', 'the transport ended without an answer')),
+    );
 
 function positive(name: string, value: number): number {
   if (!(value > 0)) throw new ValidationError(`${name} must be > 0, got ${value}`);

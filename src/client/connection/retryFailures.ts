@@ -30,6 +30,8 @@ export interface RetryOptions {
   >;
   /** Called when too much is sampled at once. It pauses all sampling; then the request may try again. Default: such a failure is final. */
   readonly onThrottle?: (error: TinkerError) => void;
+  /** Told of every failure first. */
+  readonly onFailure?: (error: TinkerError) => void;
 }
 
 const backoffMs = (failures: number): number => Math.min(1000 * 2 ** failures, LONGEST_WAIT_MS);
@@ -48,7 +50,7 @@ const backoffMs = (failures: number): number => Math.min(1000 * 2 ** failures, L
  */
 export function retryFailures<T>(
   { scheduler, events, billing }: Retrying,
-  { phase, path, about = {}, onThrottle }: RetryOptions,
+  { phase, path, about = {}, onThrottle, onFailure }: RetryOptions,
 ): MonoTypeOperatorFunction<T> {
   return (source) =>
     defer(() => {
@@ -89,6 +91,7 @@ export function retryFailures<T>(
 
       const delayMs = (thrown: unknown): number | undefined => {
         const error = thrown as TinkerError;
+        onFailure?.(error);
         const meaning = classifyFailure(error, phase);
         if (meaning === 'billing' && billing.mayWait(error.message)) {
           billedMs += BILLING_RETRY_MS;

@@ -1,18 +1,5 @@
 import { isLeft } from 'fp-ts/lib/Either.js';
-import {
-  catchError,
-  concatMap,
-  defer,
-  filter,
-  map,
-  of,
-  repeat,
-  take,
-  tap,
-  throwError,
-  timer,
-  type Observable,
-} from 'rxjs';
+import { EMPTY, catchError, defer, filter, map, of, repeat, timer, type Observable } from 'rxjs';
 import type { TransportResponse } from '../../transport/Transport.js';
 import { CompleteMetadata, isRequestFailed } from '../../wire/futures.js';
 import { describeErrors } from '../../wire/record.js';
@@ -33,7 +20,7 @@ const NOT_YET_STATUS = 408;
 const MOST_PATIENCE = 4;
 
 const NOT_YET = Symbol('not yet');
-/** The result is ready and this large. */
+/** Not a failure: the result is ready and this large. */
 class Announced {
   constructor(readonly bytes: number) {}
 }
@@ -58,9 +45,15 @@ export function retrieve<A>(
   knownBytes?: number,
 ): Observable<A> {
   const poll = new Poll(connection, work, format);
-  const fetch = (bytes: number): Observable<A> => responses.run(bytes, poll.until(bytes) as Observable<A>);
+  const failed = (error: unknown): never => {
+    throw withRequestId(error, work.requestId);
+  };
+  const fetch = (bytes: number): Observable<A> =>
+    responses.run(bytes, poll.until(bytes)).pipe(catchError((error: unknown) => failed(error)));
   if (knownBytes !== undefined) return fetch(knownBytes);
-  return poll.until().pipe(concatMap((answer) => (answer instanceof Announced ? fetch(answer.bytes) : of(answer))));
+  return poll
+    .until()
+    .pipe(catchError((thrown: unknown) => (thrown instanceof Announced ? fetch(thrown.bytes) : failed(thrown))));
 }
 
 /** The polls of one wait. */
@@ -70,6 +63,7 @@ class Poll<A> {
   #askedMs = 0;
   #timeouts = 0;
   #queue: QueueReports | undefined;
+  #isDone = false;
 
   constructor(
     readonly connection: Connection,
@@ -79,18 +73,19 @@ class Poll<A> {
     this.#startedMs = connection.scheduler.now();
   }
 
-  /** Asks until there is an answer: the result, or its size, if that is not known yet. */
-  until(knownBytes?: number): Observable<A | Announced> {
-    const { connection } = this;
+  /** Asks until there is a result. Fails with its size, if that is announced and was not known yet. */
+  until(knownBytes?: number): Observable<A> {
     const { requestId, requestType, target } = this.work;
     return defer(() => this.#ask(knownBytes)).pipe(
-      tap({ next: () => (this.#timeouts = 0), error: (error) => this.#noteTimeout(error) }),
       map((response) => this.#read(response, knownBytes)),
-      retryFailures(connection, { phase: 'poll', path: 'retrieve_future', about: { requestId, requestType, target } }),
-      repeat({ delay: () => this.#pause() }),
-      filter((answer): answer is A | Announced => answer !== NOT_YET),
-      take(1),
-      catchError((error: unknown) => throwError(() => this.#named(error))),
+      retryFailures(this.connection, {
+        phase: 'poll',
+        path: 'retrieve_future',
+        about: { requestId, requestType, target },
+        onFailure: (error) => this.#noteTimeout(error),
+      }),
+      repeat({ delay: () => (this.#isDone ? EMPTY : this.#pause()) }),
+      filter((answer): answer is A => answer !== NOT_YET),
     );
   }
 
@@ -122,12 +117,14 @@ class Poll<A> {
     this.#timeouts = error instanceof APITimeoutError ? this.#timeouts + 1 : 0;
   }
 
-  /** The result in an answer, or what it says instead. @throws the failure that the answer tells of. */
-  #read(response: TransportResponse, knownBytes: number | undefined): A | Announced | typeof NOT_YET {
+  /** The result in an answer, or NOT_YET. @throws Announced, or the failure that the answer tells of. */
+  #read(response: TransportResponse, knownBytes: number | undefined): A | typeof NOT_YET {
+    this.#timeouts = 0;
     const { requestId } = this.work;
     const { protobuf, json } = this.format;
     const isProtobuf = /x-protobuf/.test(response.headers['content-type'] ?? '');
     if (protobuf !== undefined && isProtobuf && response.status !== NOT_YET_STATUS) {
+      this.#isDone = true;
       try {
         return protobuf(response.body);
       } catch (error) {
@@ -143,9 +140,10 @@ class Poll<A> {
       this.#queue.read(body, this.work, requestId, this.#startedMs);
       return NOT_YET;
     }
+    this.#isDone = true;
     const metadata = CompleteMetadata.decode(body);
     if (!isLeft(metadata)) {
-      if (knownBytes === undefined) return new Announced(metadata.right.responsePayloadSize);
+      if (knownBytes === undefined) throw new Announced(metadata.right.responsePayloadSize);
       throw new APIResponseValidationError(
         `the service announced the result of ${requestId} twice and did not send it`,
         { requestId },
@@ -166,16 +164,14 @@ class Poll<A> {
     const leftMs = SHORTEST_POLL_MS - (scheduler.now() - this.#askedMs);
     return leftMs > 0 ? timer(leftMs, scheduler) : of(0);
   }
-
-  /** Some servers answer failed work with a 400 and its reason; either way the error names the request. */
-  #named(error: unknown): unknown {
-    const { requestId } = this.work;
-    if (error instanceof APIStatusError && error.status === 400 && error.body !== '') {
-      return new RequestFailedError(error.message, { category: 'unknown', requestId, cause: error });
-    }
-    return error instanceof APIStatusError ? Object.assign(error, { requestId }) : error;
-  }
 }
 
 const isTryAgain = (body: unknown): boolean =>
   typeof body === 'object' && body !== null && (body as { type?: unknown }).type === 'try_again';
+
+/** Some servers answer failed work with a 400 and its reason; either way the error names the request. */
+function withRequestId(error: unknown, requestId: string): unknown {
+  if (!(error instanceof APIStatusError)) return error;
+  if (error.status !== 400 || error.body === '') return Object.assign(error, { requestId });
+  return new RequestFailedError(error.message, { category: 'unknown', requestId, cause: error });
+}

@@ -11,7 +11,7 @@
  *  8. results/awaitResult       reads the promise, then polls by itself (retrieve) or with others (SessionPoller)
  *  9. sampleChecks              completes the result, and checks that the service honoured the options
  */
-import { concatMap, defer, map, of, type Observable } from 'rxjs';
+import { concatMap, defer, map, type Observable } from 'rxjs';
 import { once } from '../../transport/once.js';
 import { countTokens } from '../../wire/countTokens.js';
 import { decodeSampleResponse } from '../../wire/proto/sampleResponse.js';
@@ -50,7 +50,7 @@ export class Samples {
   readonly #places: SharedBudget;
   readonly #stalls: StallDetector;
   /** The number of this clone, which the service may have to give. */
-  readonly #clone: Observable<number>;
+  readonly #clone: number | Observable<number>;
   #sent = 0;
   #poller: SessionPoller | undefined;
 
@@ -63,7 +63,7 @@ export class Samples {
     const { config, scheduler } = session.connection;
     this.#session = session;
     this.#options = options;
-    this.#clone = clone === 'join' ? once(this.#join()) : of(clone);
+    this.#clone = clone === 'join' ? once(this.#join()) : clone;
     const most = config.sampleUseRetrieveFutures ? Infinity : config.sampleMaxConcurrentRequests;
     this.#places = new SharedBudget({ budget: Infinity, concurrency: most });
     const longestMs = config.sampleEnableStuckDetection ? (options.retry?.progressTimeoutMs ?? TWO_HOURS_MS) : Infinity;
@@ -75,19 +75,23 @@ export class Samples {
     const { retry = {}, recordStabilityInfo = false } = this.#options;
     const request = new SampleRequest(options, this.samplingSessionId, recordStabilityInfo);
     const submit = (accepted: OnAccepted): Observable<SampleResponse> =>
-      this.#clone.pipe(concatMap((clone) => this.#submit(request, clone, accepted)));
+      typeof this.#clone === 'number'
+        ? this.#submit(request, options, this.#clone, accepted)
+        : this.#clone.pipe(concatMap((clone) => this.#submit(request, options, clone, accepted)));
     // Built once it has a place, so that a sample cancelled while waiting takes no number.
     const attempts = defer(() =>
       retrySample(this.#session.connection, this.samplingSessionId, retry, submit, onAccepted),
-    ).pipe(
-      map((response) => this.#finished(response, options)),
-      this.#stalls.watch(),
     );
-    return this.#places.run(0, attempts);
+    return this.#places.run(0, this.#stalls.watch(attempts));
   }
 
   /** One submission and its result. A submission refused for its pace goes out again under the same number. */
-  #submit(request: SampleRequest, clone: number, onAccepted: OnAccepted): Observable<SampleResponse> {
+  #submit(
+    request: SampleRequest,
+    options: SampleOptions,
+    clone: number,
+    onAccepted: OnAccepted,
+  ): Observable<SampleResponse> {
     const { connection, dispatcher } = this.#session;
     const { bytes } = request;
     const number = this.#sent++;
@@ -110,7 +114,7 @@ export class Samples {
       concatMap((answer) => {
         const accepted = accept(connection, 'asample', sent, answer, onAccepted);
         return awaitResult(this.#session, accepted, SAMPLE, this.#pollerOf(clone)).pipe(
-          map((response) => attachSequenceIds(response, accepted.promise)),
+          map((response) => this.#finished(attachSequenceIds(response, accepted.promise), options)),
         );
       }),
     );

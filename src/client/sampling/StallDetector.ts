@@ -1,17 +1,4 @@
-import {
-  NEVER,
-  Subject,
-  map,
-  mergeWith,
-  share,
-  startWith,
-  switchMap,
-  take,
-  timer,
-  type MonoTypeOperatorFunction,
-  type Observable,
-  type SchedulerLike,
-} from 'rxjs';
+import { NEVER, Observable, Subject, map, share, startWith, switchMap, timer, type SchedulerLike } from 'rxjs';
 import { LONGEST_TIMER_MS } from '../../transport/system.js';
 import { StuckError } from '../errors.js';
 
@@ -35,9 +22,12 @@ export class StallDetector {
     );
   }
 
-  /** Work with one result. */
-  watch<T>(): MonoTypeOperatorFunction<T> {
-    return (work) => work.pipe(mergeWith(this.#stuck), take(1));
+  /** The work, failing as stuck with all the rest. */
+  watch<T>(work: Observable<T>): Observable<T> {
+    return new Observable((subscriber) => {
+      subscriber.add(this.#stuck.subscribe({ error: (error) => subscriber.error(error) }));
+      work.subscribe(subscriber);
+    });
   }
 
   /** Some of the watched work has finished. */

@@ -1,9 +1,7 @@
 import {
   Subject,
-  catchError,
   defer,
   filter,
-  finalize,
   ignoreElements,
   merge,
   startWith,
@@ -11,7 +9,6 @@ import {
   take,
   takeUntil,
   tap,
-  throwError,
   timer,
   type Observable,
   type SchedulerLike,
@@ -85,19 +82,19 @@ export class Lifecycle {
     let isOver = false;
     const started: Started = { future: undefined, bound: undefined, kind, sinceMs: this.#events.now() };
     const future = new TinkerFuture<A>(
-      (onAccepted) =>
-        defer(() => {
-          if (this.#closed) throw new ClosedError('the client is closed');
-          checkCallOptions(call, names === 'checked' ? undefined : names);
-          return work(onAccepted);
-        }).pipe(
-          catchError((error: unknown) => throwError(() => asTinkerError(error))),
-          finalize(() => {
-            isOver = true;
-            this.#end(started);
-          }),
-        ),
-      (error) => this.#sayFailed(error as TinkerError, started),
+      (onAccepted) => {
+        if (this.#closed) throw new ClosedError('the client is closed');
+        checkCallOptions(call, names === 'checked' ? undefined : names);
+        return work(onAccepted);
+      },
+      {
+        toFailure: asTinkerError,
+        onFailure: (error) => this.#sayFailed(error as TinkerError, started),
+        onEnd: () => {
+          isOver = true;
+          this.#end(started);
+        },
+      },
     );
     started.future = future;
     if (isOver) return future;

@@ -58,12 +58,11 @@ export function scripted(
       getRenderer: () => new TinkerFuture(() => of(speaking)),
       sample: (options) => {
         asked.push(options);
-        return new TinkerFuture(
-          () => answer(options),
-          (error) => {
+        return new TinkerFuture(() => answer(options), {
+          onFailure: (error) => {
             if ((error as { code?: string } | undefined)?.code === 'cancelled') cancelled++;
           },
-        );
+        });
       },
     },
   };

@@ -14,8 +14,8 @@ describe('StallDetector', () => {
     const early = '    ^';
     const late = '     60m ^';
     const expected = ' 120m (s|)';
-    m.expect(NEVER.pipe(stalls.watch(), code), early).toBeObservable(expected, s);
-    m.expect(NEVER.pipe(stalls.watch(), code), late).toBeObservable(expected, s);
+    m.expect(stalls.watch(NEVER).pipe(code), early).toBeObservable(expected, s);
+    m.expect(stalls.watch(NEVER).pipe(code), late).toBeObservable(expected, s);
   }));
 
   // prettier-ignore
@@ -23,8 +23,8 @@ describe('StallDetector', () => {
     const stalls = new StallDetector(TWO_HOURS_MS, m.scheduler);
     const source = m.cold('  60m  a|');
     const expected = '       180m (s|)';
-    m.expect(NEVER.pipe(stalls.watch(), code)).toBeObservable(expected, s);
-    m.expect(source.pipe(tap(() => stalls.noteFinished()), stalls.watch())).toBeObservable('60m (a|)');
+    m.expect(stalls.watch(NEVER).pipe(code)).toBeObservable(expected, s);
+    m.expect(stalls.watch(source.pipe(tap(() => stalls.noteFinished())))).toBeObservable('60m a|');
   }));
 
   // prettier-ignore
@@ -32,8 +32,8 @@ describe('StallDetector', () => {
     const stalls = new StallDetector(TWO_HOURS_MS, m.scheduler);
     const source = m.cold('  60m  #');
     const expected = '       120m (s|)';
-    m.expect(NEVER.pipe(stalls.watch(), code)).toBeObservable(expected, s);
-    m.expect(source.pipe(stalls.watch())).toBeObservable('60m #');
+    m.expect(stalls.watch(NEVER).pipe(code)).toBeObservable(expected, s);
+    m.expect(stalls.watch(source)).toBeObservable('60m #');
   }));
 
   // prettier-ignore
@@ -42,8 +42,8 @@ describe('StallDetector', () => {
     const source = m.cold('  -a|');
     const late = '           300m ^';
     const expected = '       420m (s|)';
-    m.expect(source.pipe(stalls.watch())).toBeObservable('-(a|)');
-    m.expect(NEVER.pipe(stalls.watch(), code), late).toBeObservable(expected, s);
+    m.expect(stalls.watch(source)).toBeObservable('-a|');
+    m.expect(stalls.watch(NEVER).pipe(code), late).toBeObservable(expected, s);
   }));
 
   it('keeps no timer when nothing is watched', () => {
@@ -55,7 +55,7 @@ describe('StallDetector', () => {
         return timers.at(-1)!;
       },
     };
-    const watching = NEVER.pipe(new StallDetector(TWO_HOURS_MS, scheduler).watch()).subscribe();
+    const watching = new StallDetector(TWO_HOURS_MS, scheduler).watch(NEVER).subscribe();
     expect(timers.map(({ closed }) => closed)).toEqual([false]);
     watching.unsubscribe();
     expect(timers.map(({ closed }) => closed)).toEqual([true]);
@@ -71,7 +71,7 @@ describe('StallDetector', () => {
         return new Subscription();
       },
     };
-    m.expect(m.cold('--a|').pipe(new StallDetector(Infinity, scheduler).watch())).toBeObservable('--(a|)');
+    m.expect(new StallDetector(Infinity, scheduler).watch(m.cold('--a|'))).toBeObservable('--a|');
     m.flush();
     expect(delays).toEqual([]);
   }));

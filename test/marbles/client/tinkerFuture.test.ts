@@ -28,10 +28,9 @@ describe('TinkerFuture', () => {
 
   it('keeps its first end: cancelling a future that has failed changes nothing', () => {
     const log: string[] = [];
-    const failed = new TinkerFuture<number>(
-      () => throwError(() => 'first'),
-      (error) => log.push(`told ${String(error)}`),
-    );
+    const failed = new TinkerFuture<number>(() => throwError(() => 'first'), {
+      onFailure: (error) => log.push(`told ${String(error)}`),
+    });
     failed.cancel();
     failed.subscribe({ error: (error: unknown) => log.push(`error ${String(error)}`) });
     expect(log).toStrictEqual(['told first', 'error first']);
