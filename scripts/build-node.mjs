@@ -94,8 +94,8 @@ const { output } = await bundle.write({
   codeSplitting: {
     groups: [
       { name: 'rxjs', test: /^\0rxjs$/ },
-      // The thread that encodes shares this with programs, and nothing else of the core.
-      { name: 'error', test: /[\\/]wire[\\/]tinkerError\.js$/ },
+      // The thread that encodes, and the command before it loads anything, share these with programs, and nothing else of the core.
+      { name: 'error', test: /[\\/]wire[\\/](tinkerError|plainText)\.js$/ },
       together('command', 'cli/main.js'),
       together('core', 'index.js'),
     ],
