@@ -1,4 +1,4 @@
-import type { FeatureState } from '../client/profile.js';
+import type { FeatureState } from './profile.js';
 import { Refused } from './answers.js';
 import type { Prober } from './Prober.js';
 

@@ -1,4 +1,4 @@
-import type { Feature, ServerProfile } from '../client/profile.js';
+import type { Feature, ServerProfile } from './profile.js';
 import { checkpointProbes } from './checkpointProbes.js';
 import { limitProbes } from './limitProbes.js';
 import { lossProbes } from './lossProbes.js';

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import type { Feature, ServerProfile } from '../../client/profile.js';
+import type { Feature, ServerProfile } from '../../conformance/profile.js';
 import { connect } from '../../client/connection/connect.js';
 import { CliError } from '../CliError.js';
 import { openService, quiet } from '../clients.js';

@@ -9,6 +9,7 @@ import type { RunWork } from './followRun.js';
 import { learningRateFor } from './learningRateFor.js';
 import { DISTILL, type Config, type Given } from './options.js';
 import { runCommand, type OpenRun, type RunKind } from './runCommand.js';
+import { isCheckpointPath } from '../../wire/tinkerPath.js';
 
 type DistillConfig = Config<typeof DISTILL>;
 
@@ -82,7 +83,7 @@ async function openTeachers(
   names: readonly string[],
 ): Promise<readonly { readonly teacher: SamplingClient; readonly weight: number }[]> {
   const opened = names.map(async (name) =>
-    service.createSamplingClient(name.startsWith('tinker://') ? { modelPath: name } : { baseModel: name }),
+    service.createSamplingClient(isCheckpointPath(name) ? { modelPath: name } : { baseModel: name }),
   );
   return (await Promise.all(opened)).map((teacher) => ({ teacher, weight: 1 }));
 }

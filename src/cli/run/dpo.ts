@@ -11,6 +11,7 @@ import { countRows, warnOfFewRows } from './countRows.js';
 import type { RunTools, RunWork } from './followRun.js';
 import { DPO, type Config, type Given } from './options.js';
 import { runCommand, type OpenRun, type RunKind } from './runCommand.js';
+import { isCheckpointPath } from '../../wire/tinkerPath.js';
 
 type DpoConfig = Config<typeof DPO>;
 
@@ -122,7 +123,7 @@ async function openReference(
 ): Promise<SamplingClient | undefined> {
   if (reference === undefined) return undefined;
   return service.createSamplingClient(
-    reference.startsWith('tinker://') ? { modelPath: reference } : { baseModel: reference },
+    isCheckpointPath(reference) ? { modelPath: reference } : { baseModel: reference },
   );
 }
 

@@ -9,6 +9,7 @@ import { note, type Context } from '../context.js';
 import { loadRenderer } from '../loadRenderer.js';
 import { count } from '../output/format.js';
 import { waitFor } from '../terminal/waitFor.js';
+import { checkService } from './checkService.js';
 import { followRun, type Outcome, type RunWork } from './followRun.js';
 import { lockFolder } from './lockFolder.js';
 import type { Config, Given, RunOptions } from './options.js';
@@ -123,7 +124,7 @@ async function openRun<O extends RunOptions>(
   resume: RlResumePoint,
 ): Promise<OpenRun<Config<O>>> {
   const start = config as unknown as Start;
-  if (kind.loss !== undefined) await warnOfUse(context, service, start.model, kind.loss(config));
+  if (kind.loss !== undefined) await checkService(context, service, start.model, kind.loss(config));
   const trainer = await waitFor(context, 'opening the model', openTrainer(service, start, resume), service.events$);
   const renderer = await loadRenderer(context, () => trainer.getRenderer(start.renderer), service.events$);
   const baseModel = start.model ?? (await trainer.getInfo()).modelData.modelName ?? '';
@@ -141,19 +142,4 @@ function openTrainer(
   if (checkpoint !== undefined) return service.createTrainingClientFromStateWithOptimizer(checkpoint.statePath);
   if (from !== undefined) return service.createTrainingClientFromState(from);
   return service.createLoraTrainingClient({ baseModel: model!, rank, seed, trainMlp, trainAttn, trainUnembed });
-}
-
-/**
- * Says before anything is sent what will not work at this service, by its list of models and by a profile of it. A model that is not listed is
- * tried all the same: not every server lists all that it has.
- */
-async function warnOfUse(
-  context: Context,
-  service: ServiceClient,
-  baseModel: string | undefined,
-  loss: LossFnType,
-): Promise<void> {
-  const use = { losses: [loss], ...(baseModel === undefined ? {} : { baseModel }) };
-  const problems = await waitFor(context, 'asking the service', service.checkUse(use), service.events$);
-  for (const { text } of problems) note(context, `Warning: ${text}`);
 }

@@ -7,6 +7,7 @@ import { note, type Context } from '../context.js';
 import { openSampler } from '../sample/openSampler.js';
 import { printJson } from '../output/print.js';
 import { styleFor } from '../terminal/style.js';
+import { isCheckpointPath } from '../../wire/tinkerPath.js';
 
 export interface ServeCommandOptions {
   readonly model: string;
@@ -38,7 +39,7 @@ export default async function serve(context: Context, options: ServeCommandOptio
     // The first client and sampler are open; those after a restart of the service are opened by the gateway.
     const clients = [service];
     const samplers = [opened.sampler];
-    const source = model.startsWith('tinker://') ? { modelPath: model } : { baseModel: model };
+    const source = isCheckpointPath(model) ? { modelPath: model } : { baseModel: model };
     const gateway = await serveSampler(
       (client) => Promise.resolve(samplers.pop() ?? client.createSamplingClient(source)),
       {

@@ -10,6 +10,7 @@ import { GatewayError } from '../http/GatewayError.js';
 import { isLost, lastingSampler } from './lastingSampler.js';
 import { Renewable } from './Renewable.js';
 import type { ServiceWatch } from './ServiceWatch.js';
+import { isCheckpointPath } from '../../wire/tinkerPath.js';
 
 /** What {@link serveSampler} needs of a sampler. A `SamplingClient` is one. */
 export type ServedSampler = Pick<SamplingClient, 'sample' | 'getRenderer' | 'getBaseModel'>;
@@ -74,7 +75,7 @@ export class ModelCache {
   find(name: string | undefined): Promise<ChatModel> {
     const { mainName, most } = this.#options;
     if (name === undefined || name === mainName || name === 'default') return this.#main.get();
-    if (!name.startsWith('tinker://') && !RUN_AT_STEP.test(name)) {
+    if (!isCheckpointPath(name) && !RUN_AT_STEP.test(name)) {
       return Promise.reject(
         new GatewayError(404, `there is no model ${name}; this gateway serves ${mainName}`, 'model'),
       );
@@ -99,7 +100,7 @@ export class ModelCache {
       new Renewable(() =>
         withService(service, async (client) =>
           client.createSamplingClient({
-            modelPath: name.startsWith('tinker://') ? name : await pathOf(client, name),
+            modelPath: isCheckpointPath(name) ? name : await pathOf(client, name),
           }),
         ),
       ),

@@ -1,3 +1,4 @@
+import type { ServiceClient } from '../client/ServiceClient.js';
 import { plainLine } from '../wire/plainText.js';
 import { refuseUnknownKeys } from '../wire/record.js';
 import { ValidationError } from '../wire/tinkerError.js';
@@ -52,8 +53,8 @@ const PLANNED_USE: ReadonlySet<string> = new Set(
   } satisfies Record<keyof PlannedUse, true>),
 );
 
-/** @throws ValidationError where a plan is no object, or names what no plan has. */
-export function checkPlannedUse(use: PlannedUse): void {
+/** @throws ValidationError if a plan is no object, or has an unknown field. */
+function checkPlannedUse(use: PlannedUse): void {
   if (typeof use !== 'object' || use === null) throw new ValidationError('a plan must be an object');
   refuseUnknownKeys(use, PLANNED_USE, 'use');
 }
@@ -86,13 +87,25 @@ export function readProfile(json: unknown): ServerProfile {
   return profile as ServerProfile;
 }
 
-/** Refuses a call that uses what the server does not have. @throws ValidationError, before anything is sent. */
-export function refuseAbsent(profile: ServerProfile | undefined, feature: string): void {
-  const found = profile?.features[feature];
-  if (found?.state === 'no') throw new ValidationError(textOf(profile!, feature, found));
+/**
+ * What of a plan will not work at a service, or not as the protocol says: by the service's own list of models, which it asks for, and by a
+ * `profile`. Empty if nothing is known against it. Opens no session.
+ *
+ * ```ts
+ * const problems = await checkUse(service, { baseModel: 'Qwen/Qwen3-8B', losses: ['ppo'] });
+ * ```
+ * Rejects with a `ValidationError` for a plan with unknown fields, and with what the service answers.
+ */
+export async function checkUse(
+  service: Pick<ServiceClient, 'getServerCapabilities'>,
+  use: PlannedUse,
+  profile?: ServerProfile,
+): Promise<readonly ForeseenProblem[]> {
+  checkPlannedUse(use);
+  return foresee(use, { profile, capabilities: await service.getServerCapabilities() });
 }
 
-/** What of a plan will not work, by a profile and by the server's own list of models. */
+/** The same without asking a service: by a profile, by a list of models, or both. */
 export function foresee(
   use: PlannedUse,
   {
