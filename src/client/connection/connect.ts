@@ -60,7 +60,7 @@ export interface ConnectOptions {
    * HTTP/2 a connection carries many requests, and a lane rarely needs more than one.
    */
   readonly connections?: Partial<Readonly<Record<Lane, number>>>;
-  /** An undici `Dispatcher` that carries every request over HTTP/1.1, such as a `MockAgent`. Default: connections of its own. */
+  /** An undici `Dispatcher` that carries every request over HTTP/1.1, such as a `MockAgent`. Default: the client opens its connections. */
   readonly dispatcher?: Dispatcher;
   /** @internal */
   readonly credential?: TokenSource;
