@@ -1,7 +1,9 @@
 import { Option, type Command } from 'commander';
-import { SERVERS } from '../../adapters/servers.js';
+import type { Server } from '../../adapters/index.js';
 import { integer, lazily, pairs, several, type Declaration } from '../declare.js';
 
+// Named here, so that the adapters are not loaded with the command.
+const SERVERS: readonly Server[] = ['vllm', 'sglang', 'peft'];
 const PATH = 'tinker:// path, for instance tinker://run-id/weights/0001';
 
 /** `checkpoint`. */
