@@ -7,7 +7,7 @@ export { type Budget, budgetSpent, type BudgetSpent } from './cost/budgetSpent.j
 export { type ModelPrice, type PriceList, readPrices } from './cost/prices.js';
 export { type Reconciliation, reconcileCost } from './cost/reconcileCost.js';
 export { type Cost, priceOf, type TokenCounts, trackCost, type TrackCostOptions } from './cost/trackCost.js';
-export { readSpent, type Spent, type SpentLine } from './cost/spentLog.js';
+export { readSpent, type Spent, type SpentLine } from './cost/readSpent.js';
 export { withCost, type WithCostOptions } from './cost/withCost.js';
 export { withinBudget, type WithinBudgetOptions } from './cost/withinBudget.js';
 export { answers, type AnswersOptions } from './run/answers.js';

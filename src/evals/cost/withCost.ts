@@ -9,7 +9,7 @@ import {
 } from 'rxjs';
 import type { ServiceClient } from '../../client/ServiceClient.js';
 import type { Step } from '../../operators/step.js';
-import { SpentLog } from './spentLog.js';
+import { SpentLog } from './internal/SpentLog.js';
 import type { Cost } from './trackCost.js';
 
 /** Options of `withCost`. */

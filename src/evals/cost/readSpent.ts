@@ -1,6 +1,6 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Cost, TokenCounts } from './trackCost.js';
+import type { TokenCounts } from './trackCost.js';
 
 /** What was spent on a run within a while: a line of `cost.jsonl` in the folder of the run. */
 export interface SpentLine extends TokenCounts {
@@ -12,7 +12,7 @@ export interface SpentLine extends TokenCounts {
   readonly startedAtMs: number;
   /** When it ended. */
   readonly endedAtMs: number;
-  /** In US dollars; absent where there is no price. */
+  /** In US dollars; undefined if the model has no price. */
   readonly usd?: number;
   /** The date of the prices. */
   readonly pricesAsOf: string;
@@ -20,7 +20,7 @@ export interface SpentLine extends TokenCounts {
 
 /** What all processes of a run have spent: what `trackCost` takes as `before`. */
 export interface Spent extends TokenCounts {
-  /** In US dollars; undefined where there was no price. */
+  /** In US dollars; undefined if no line has a price. */
   readonly usd: number | undefined;
   /** The lines of the log. */
   readonly lines: readonly SpentLine[];
@@ -28,17 +28,15 @@ export interface Spent extends TokenCounts {
   readonly damaged: readonly string[];
 }
 
-const FILE = 'cost.jsonl';
-
 /**
- * What a run has spent so far, by the log that `withCost` keeps in its folder. Nothing where there is none.
+ * What a run has spent so far, by the log that `withCost` keeps in its folder. Zero if there is no log.
  *
  * ```ts
  * const cost$ = trackCost(service.events$, { model, before: readSpent('runs/first') });
  * ```
  */
 export function readSpent(folder: string): Spent {
-  const path = join(folder, FILE);
+  const path = join(folder, 'cost.jsonl');
   const lines: SpentLine[] = [];
   const damaged: string[] = [];
   for (const [index, text] of (existsSync(path) ? readFileSync(path, 'utf8') : '').split('\n').entries()) {
@@ -63,35 +61,5 @@ function parse(text: string): SpentLine | undefined {
     return [line.prompt, line.cached, line.sampled, line.trained].every(Number.isFinite) ? line : undefined;
   } catch {
     return undefined;
-  }
-}
-
-/** Keeps the cost of a run in its folder: each line is what was spent since the line before. */
-export class SpentLog {
-  readonly #path: string;
-  #logged: TokenCounts & { readonly usd: number | undefined };
-
-  constructor(folder: string) {
-    this.#path = join(folder, FILE);
-    this.#logged = readSpent(folder);
-    mkdirSync(folder, { recursive: true });
-    // A line that a crash cut off must not swallow the next one.
-    if (existsSync(this.#path) && !/(^|\n)$/.test(readFileSync(this.#path, 'utf8'))) appendFileSync(this.#path, '\n');
-  }
-
-  /** Adds a line for what `cost` is more than the log says, if it is. */
-  add(cost: Cost, about: Pick<SpentLine, 'sessionId' | 'model' | 'startedAtMs' | 'endedAtMs'>): void {
-    const { prompt, cached, sampled, trained, usd, pricesAsOf } = cost;
-    const logged = this.#logged;
-    const line: SpentLine = {
-      ...about,
-      ...{ prompt: prompt - logged.prompt, cached: cached - logged.cached },
-      ...{ sampled: sampled - logged.sampled, trained: trained - logged.trained },
-      ...(usd === undefined ? {} : { usd: usd - (logged.usd ?? 0) }),
-      pricesAsOf,
-    };
-    if (line.prompt + line.sampled + line.trained <= 0) return;
-    appendFileSync(this.#path, `${JSON.stringify(line)}\n`);
-    this.#logged = cost;
   }
 }
