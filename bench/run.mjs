@@ -9,6 +9,7 @@ import { measureForwardBackward } from './forwardBackward.mjs';
 import { measureGrowth } from './growth.mjs';
 import { measureImporting } from './importing.mjs';
 import { measureLocalEngine } from './localEngine.mjs';
+import { measureNeighbours } from './neighbours.mjs';
 import { benchSampling } from './sampling.mjs';
 import { benchServing } from './serving.mjs';
 import { measureSamplesAtOnce } from './samplesAtOnce.mjs';
@@ -31,6 +32,7 @@ const benches = {
   serving: async () => [
     row('the gateway: rate', 'of the sampler alone', [(await benchServing()).ratio], { atLeast: 0.8 }),
   ],
+  neighbours: measureNeighbours,
   localEngine: measureLocalEngine,
   growth: measureGrowth,
 };

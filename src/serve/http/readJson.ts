@@ -1,9 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { GatewayError } from './GatewayError.js';
+import { refuseCostlyJson } from './refuseCostlyJson.js';
 
 /** The body of a request. @throws GatewayError 413 for one that is too large, 400 for one that is no JSON */
 export async function readJson(request: IncomingMessage, limitBytes: number): Promise<unknown> {
   const body = await readBody(request, limitBytes);
+  refuseCostlyJson(body);
   try {
     return JSON.parse(body.toString('utf8')) as unknown;
   } catch {
