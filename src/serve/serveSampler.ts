@@ -29,7 +29,7 @@ export interface ServeOptions extends GatewayOptions {
   readonly maxTokens?: number;
   /** How many tokens prompt and answer may have together. Default: what `service` says; without it, not checked. */
   readonly contextTokens?: number;
-  /** Longest prompt that is encoded, in characters. Default 16 per token of the context, at most 1,048,576. */
+  /** Longest prompt that is encoded, in characters. Default 16 per token of the context, at most 786,432. */
   readonly maxPromptChars?: number;
   /** Streams in pieces of this many tokens, each a separate request. Default: streams deliver the finished answer. */
   readonly pieceTokens?: number;

@@ -5,7 +5,7 @@ import type { JsonWish } from '../json/jsonOutput.js';
 import type { Gateway } from '../http/Endpoint.js';
 import { Fields } from '../http/Fields.js';
 import { GatewayError } from '../http/GatewayError.js';
-import { isZero, readFunction, readSampling, readToolChoice } from './openAiFields.js';
+import { isZero, mostWithLogprobs, readFunction, readSampling, readToolChoice } from './openAiFields.js';
 
 /** A chat completion as it was asked for. */
 export interface ChatAsk {
@@ -27,12 +27,12 @@ export function readChatAsk(body: unknown, gateway: Gateway): ChatAsk {
   const messages = messagesFrom(fields.list('messages'));
   if (messages.length === 0) throw new GatewayError(400, 'messages must not be empty', 'messages');
   const count = fields.integer('n', 1, 128) ?? 1;
-  const mostTokens = Math.floor(gateway.maxTokens / count);
-  const maxTokens = fields.atMost('max_completion_tokens', 1, mostTokens) ?? fields.atMost('max_tokens', 1, mostTokens);
-  fields.ignore('max_tokens');
   const logprobs = fields.flag('logprobs') ?? false;
   const topLogprobs = fields.integer('top_logprobs', 0, 20) ?? 0;
   if (topLogprobs > 0 && !logprobs) throw fields.wrong('top_logprobs', 'needs logprobs: true');
+  const mostTokens = Math.floor((logprobs ? mostWithLogprobs(topLogprobs, gateway) : gateway.maxTokens) / count);
+  const maxTokens = fields.atMost('max_completion_tokens', 1, mostTokens) ?? fields.atMost('max_tokens', 1, mostTokens);
+  fields.ignore('max_tokens');
   const options = fields.object('stream_options');
   const ask: ChatAsk = {
     model: fields.text('model'),

@@ -1,4 +1,5 @@
 import type { ToolSpec } from '../../chat/renderers/core/Message.js';
+import type { Gateway } from '../http/Endpoint.js';
 import type { Fields } from '../http/Fields.js';
 
 /** Temperature, top-p and seed; what is absent keeps the service's defaults. */
@@ -34,5 +35,12 @@ export function readToolChoice(fields: Fields, tools: readonly ToolSpec[]): read
   const wanted = tools.filter((tool) => tool.name === (called?.name ?? name));
   return wanted.length === 0 ? tools : wanted;
 }
+
+/** Most log probabilities in one answer: writing more would hold everybody up. */
+const MOST_LOGPROBS = 32_768;
+
+/** How many tokens may be sampled where each is listed with the `top` most likely ones. */
+export const mostWithLogprobs = (top: number, { maxTokens }: Gateway): number =>
+  Math.min(maxTokens, Math.floor(MOST_LOGPROBS / (top + 1)));
 
 export const isZero = (value: unknown): boolean => value === 0;

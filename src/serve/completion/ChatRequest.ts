@@ -59,7 +59,7 @@ export interface ChatReply {
   readonly tokens: Int32Array;
   readonly logprobs: Float32Array | undefined;
   readonly topkLogprobs: TopkLogprobs | undefined;
-  /** How many of the tokens belong to what is told: not the end of the turn, and nothing behind a stop string. */
+  /** How many of the tokens belong to what is told: not the end of the turn, and nothing behind a stop string. All, unless `wantsTokens`. */
   readonly told: number;
   readonly prompt: ModelInput;
   readonly promptTokens: number;

@@ -110,8 +110,9 @@ export class ReplyReader {
   }
 
   #told(): number {
-    if (this.#stop.stop !== undefined && this.#cursor !== undefined) return this.#cursor.taken;
     const all = this.#parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
+    if (this.#cursor === undefined) return all;
+    if (this.#stop.stop !== undefined) return this.#cursor.taken;
     return endsTurn(this.#model.renderer, this.#parts.at(-1)!.tokens.at(-1)) ? all - 1 : all;
   }
 }

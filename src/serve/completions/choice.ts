@@ -4,6 +4,7 @@ import type { SampledSequence, SampleResponse } from '../../wire/sampling.js';
 import type { SampledToken } from '../completion/ChatRequest.js';
 import { endsTurn } from '../completion/endsTurn.js';
 import { StopText } from '../completion/StopText.js';
+import { remembering } from '../completion/remembering.js';
 import { sampledTokens, TokenCursor } from '../completion/TokenCursor.js';
 import type { TextAsk } from './completionsRequest.js';
 
@@ -50,20 +51,24 @@ const promptTokens = (prompt: Int32Array, { promptLogprobs, topkPromptLogprobs }
 
 /** The older form: four lists of the same length. */
 function legacyLogprobs(tokens: readonly SampledToken[], most: number, tokenizer: Tokenizer): object {
-  const words = tokens.map(({ token }) => tokenizer.decode([token]));
+  const wordOf = remembering((token) => tokenizer.decode([token]));
+  const words = tokens.map(({ token }) => wordOf(token));
   let offset = 0;
   return {
     tokens: words,
     token_logprobs: tokens.map(({ logprob }) => valueOf(logprob)),
     text_offset: words.map((word) => (offset += word.length) - word.length),
-    top_logprobs: most === 0 ? null : tokens.map((token) => topOf(token, tokenizer)),
+    top_logprobs: most === 0 ? null : tokens.map((token) => topOf(token, wordOf)),
   };
 }
 
 const valueOf = (logprob: number): number | null => (Number.isNaN(logprob) ? null : logprob);
 
 /** The most likely tokens, and the token itself: it is one of them, or it is added. */
-function topOf({ token, logprob, top }: SampledToken, tokenizer: Tokenizer): object | null {
+function topOf({ token, logprob, top }: SampledToken, wordOf: (token: number) => string): object | null {
   if (Number.isNaN(logprob)) return null;
-  return Object.fromEntries([...top, [token, logprob] as const].map(([id, value]) => [tokenizer.decode([id]), value]));
+  const listed: Record<string, number> = {};
+  for (const [id, value] of top) listed[wordOf(id)] = value;
+  listed[wordOf(token)] = logprob;
+  return listed;
 }

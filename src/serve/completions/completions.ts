@@ -3,8 +3,9 @@ import { cancelling } from '../../support/cancelling.js';
 import { ModelInput } from '../../wire/modelInput.js';
 import type { SampleResponse } from '../../wire/sampling.js';
 import type { ChatModel } from '../completion/ChatRequest.js';
-import { tokensLeft, tooManyChars } from '../completion/context.js';
+import { refuseLongTexts, tokensLeft } from '../completion/context.js';
 import { event, type Answer, type Endpoint, type Gateway } from '../http/Endpoint.js';
+import { GatewayError } from '../http/GatewayError.js';
 import { choiceOf } from './choice.js';
 import { readTextAsk, type TextAsk } from './completionsRequest.js';
 
@@ -14,7 +15,7 @@ export const completions: Endpoint = (body, gateway) =>
     const ask = readTextAsk(body, gateway);
     return from(gateway.find(ask.model)).pipe(
       concatMap((model) => {
-        const sampled = defer(() => forkJoin(ask.prompts.map((prompt) => sample(model, ask, promptOf(prompt, model)))));
+        const sampled = defer(() => forkJoin(promptsOf(ask, model).map((prompt) => sample(model, ask, prompt))));
         if (ask.stream) {
           const events = sampled.pipe(concatMap((found) => chunksOf(found, ask, model, gateway)));
           return of<Answer>({ events, warnings: ask.warnings });
@@ -28,6 +29,9 @@ export const completions: Endpoint = (body, gateway) =>
       }),
     );
   });
+
+/** Most log probabilities of prompt tokens in one answer: writing more would hold everybody up. */
+const MOST_ECHOED = 131_072;
 
 /** A prompt and what was sampled for it. */
 interface Continued {
@@ -49,10 +53,25 @@ function chunksOf(found: readonly Continued[], ask: TextAsk, model: ChatModel, g
   return concat(from(chunks), from(usage), of(event('[DONE]')));
 }
 
-function promptOf(prompt: string | readonly number[], { renderer, maxPromptChars = Infinity }: ChatModel): Int32Array {
-  if (typeof prompt !== 'string') return Int32Array.from(prompt);
-  if (prompt.length > maxPromptChars) throw tooManyChars(prompt.length, maxPromptChars);
-  return renderer.tokenizer.encode(prompt);
+/** All prompts as ids. @throws GatewayError when that, or listing their log probabilities, would take too long */
+function promptsOf(
+  { prompts, echo, logprobs }: TextAsk,
+  { renderer, maxPromptChars = Infinity }: ChatModel,
+): Int32Array[] {
+  const texts = prompts.filter((prompt) => typeof prompt === 'string');
+  refuseLongTexts(texts, maxPromptChars);
+  const ids = prompts.map((prompt) =>
+    typeof prompt === 'string' ? renderer.tokenizer.encode(prompt) : Int32Array.from(prompt),
+  );
+  const rows = echo && logprobs !== undefined ? ids.reduce((sum, { length }) => sum + length, 0) : 0;
+  if (rows * ((logprobs ?? 0) + 1) > MOST_ECHOED) {
+    throw new GatewayError(
+      400,
+      `prompt has too many tokens to list ${logprobs} logprobs of each: send fewer at once`,
+      'prompt',
+    );
+  }
+  return ids;
 }
 
 function sample(model: ChatModel, ask: TextAsk, prompt: Int32Array): Observable<Continued> {

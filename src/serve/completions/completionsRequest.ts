@@ -1,4 +1,4 @@
-import { isZero, readSampling } from '../chat/openAiFields.js';
+import { isZero, mostWithLogprobs, readSampling } from '../chat/openAiFields.js';
 import type { Gateway } from '../http/Endpoint.js';
 import { Fields } from '../http/Fields.js';
 
@@ -32,18 +32,20 @@ export function readTextAsk(body: unknown, gateway: Gateway): TextAsk {
   const prompts = readPrompts(fields);
   const count = fields.integer('n', 1, 128) ?? 1;
   const options = fields.object('stream_options');
+  const logprobs = fields.integer('logprobs', 0, 20);
+  const most = logprobs === undefined ? gateway.maxTokens : mostWithLogprobs(logprobs, gateway);
   const ask: TextAsk = {
     model: fields.text('model'),
     prompts,
     count,
     stream: fields.flag('stream') ?? false,
     includeUsage: options?.flag('include_usage') ?? false,
-    logprobs: fields.integer('logprobs', 0, 20),
+    logprobs,
     echo: fields.flag('echo') ?? false,
     tokenIds: fields.flag('return_token_ids') ?? false,
     stop: fields.texts('stop', 16) ?? [],
     // OpenAI's own default, which clients count on.
-    maxTokens: fields.atMost('max_tokens', 0, Math.floor(gateway.maxTokens / (count * prompts.length))) ?? 16,
+    maxTokens: fields.atMost('max_tokens', 0, Math.floor(most / (count * prompts.length))) ?? 16,
     sampling: readSampling(fields),
     warnings: fields.warnings,
   };

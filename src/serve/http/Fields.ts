@@ -9,7 +9,7 @@ export interface Leniency {
 }
 
 /** Longest list that is read: a body of 8 MiB could hold millions of entries. */
-const MOST_ENTRIES = 16_384;
+const MOST_ENTRIES = 8192;
 
 /**
  * The fields of a request, each asked for by name. {@link Fields.done} refuses those nobody asked for, so that a

@@ -19,7 +19,7 @@ export interface Route {
   readonly refusal: (error: GatewayError) => object;
 }
 
-export interface GatewayServerOptions extends Omit<SendOptions, 'refusal'> {
+export interface GatewayServerOptions extends SendOptions {
   readonly host: string;
   readonly port: number;
   readonly access: Access;
@@ -86,9 +86,7 @@ export class GatewayServer {
     const { method = 'GET', headers } = request;
     const given = headers['x-request-id'];
     const requestId = typeof given === 'string' && PLAIN_ID.test(given) ? given : this.#options.newId();
-    // Anthropic's clients read the second name.
     response.setHeader('x-request-id', requestId);
-    response.setHeader('request-id', requestId);
     // A connection that was kept alive must not bring another request.
     if (this.#draining) response.setHeader('connection', 'close');
     let path = '';
@@ -96,6 +94,8 @@ export class GatewayServer {
     let key: GatewayKey | undefined;
     try {
       path = pathOf(request.url);
+      // Anthropic's clients read this name.
+      if (path.includes('/v1/messages')) response.setHeader('request-id', requestId);
       if (method === 'GET' && path === '/healthz') return this.#health(response);
       checkSource(request, this.#options.access);
       if (answerBrowser(request, response)) return;
@@ -129,7 +129,7 @@ export class GatewayServer {
     try {
       const body = request.method === 'GET' ? undefined : await readJson(request, maxBodyBytes);
       const { endpoint, gateway, refusal } = route;
-      await sendAnswer(endpoint(body, gateway), response, { ...this.#options, refusal });
+      await sendAnswer(endpoint(body, gateway), response, refusal, this.#options);
     } finally {
       this.#active--;
       this.#activeOf.set(key, this.#activeOf.get(key)! - 1);

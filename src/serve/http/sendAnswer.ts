@@ -4,8 +4,6 @@ import type { Answer } from './Endpoint.js';
 import { GatewayError, toGatewayError } from './GatewayError.js';
 
 export interface SendOptions {
-  /** The error as this API writes it. */
-  readonly refusal: (error: GatewayError) => object;
   /** Most time from the request to its complete answer. */
   readonly timeoutMs: number;
   /** Most time for a caller to read what was written. */
@@ -30,13 +28,18 @@ const MOST_WARNING_CHARS = 1000;
  * The headers of a stream wait for its first event, so that a failure before it has its own status. A stream that is
  * quiet for `heartbeatMs` sends a comment, which proxies count as activity and clients skip.
  */
-export function sendAnswer(answers: Observable<Answer>, response: ServerResponse, options: SendOptions): Promise<void> {
+export function sendAnswer(
+  answers: Observable<Answer>,
+  response: ServerResponse,
+  refusal: (error: GatewayError) => object,
+  options: SendOptions,
+): Promise<void> {
   return new Promise((resolve) => {
     const work = new Subscription();
-    const write = writer(response, options.writeTimeoutMs, work);
+    const cutOff = readDeadline(response, options.writeTimeoutMs, work);
     const fail = (error: unknown): void => {
       work.unsubscribe();
-      sendRefusal(toGatewayError(error), response, options.refusal);
+      sendRefusal(toGatewayError(error), response, refusal);
     };
     const late = setTimeout(
       () => fail(new GatewayError(504, `no answer within ${options.timeoutMs} ms`)),
@@ -54,26 +57,28 @@ export function sendAnswer(answers: Observable<Answer>, response: ServerResponse
       }
       if ('json' in found) {
         clearTimeout(late);
-        return sendJson(found.json, response, write);
+        sendJson(found.json, response);
+        return cutOff();
       }
       const begin = (): void => {
         if (!response.headersSent) response.writeHead(200, EVENT_TYPE);
       };
       const beat = setInterval(() => {
         begin();
-        write(': keep-alive\n\n');
+        if (!response.write(': keep-alive\n\n')) cutOff();
       }, options.heartbeatMs);
       work.add(() => clearInterval(beat));
       const next = (text: string): void => {
         begin();
         beat.refresh();
-        write(text);
+        if (!response.write(text)) cutOff();
       };
       const complete = (): void => {
         clearInterval(beat);
         clearTimeout(late);
         begin();
         response.end();
+        cutOff();
       };
       work.add(found.events.subscribe({ next, error: fail, complete }));
     };
@@ -98,27 +103,26 @@ export function sendRefusal(
   response.writeHead(error.status, JSON_TYPE).end(JSON.stringify(refusal(error)));
 }
 
-function sendJson(json: unknown, response: ServerResponse, write: (text: Buffer) => void): void {
+function sendJson(json: unknown, response: ServerResponse): void {
   const body = Buffer.from(JSON.stringify(json));
   // Set one by one: spreading objects with such keys is slow.
   for (const name in JSON_TYPE) response.setHeader(name, JSON_TYPE[name as keyof typeof JSON_TYPE]);
   response.setHeader('content-length', body.length);
-  write(body);
-  response.end();
+  response.end(body);
 }
 
-/** Writes, and cuts a caller off that has not read what was written in time: it would hold its memory for ever. */
-function writer(response: ServerResponse, timeoutMs: number, work: Subscription): (text: string | Uint8Array) => void {
+/** Cuts a caller off that does not read what was written in time: it would hold its memory for ever. */
+function readDeadline(response: ServerResponse, timeoutMs: number, work: Subscription): () => void {
   let stuck: NodeJS.Timeout | undefined;
   const drained = (): void => {
     clearTimeout(stuck);
     stuck = undefined;
   };
-  work.add(drained);
-  return (text) => {
-    if (response.write(text) || stuck !== undefined) return;
+  return () => {
+    if (stuck !== undefined || !(response.writableLength > 0)) return;
     stuck = setTimeout(() => response.destroy(), timeoutMs);
     response.once('drain', drained);
+    work.add(drained);
   };
 }
 

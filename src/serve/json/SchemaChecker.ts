@@ -9,6 +9,7 @@ interface Job extends SchemaJob {
 }
 
 const MOST_THREADS = 4;
+const MOST_CHARS = 262_144;
 const MOST_REFUSED = 1000;
 
 /**
@@ -31,6 +32,7 @@ export class SchemaChecker {
   /** What does not fit; undefined if all does. Rejects with a GatewayError 400 for a schema that cannot be used. */
   check(schema: object, json: string): Promise<string | undefined> {
     const text = JSON.stringify(schema);
+    if (text.length > MOST_CHARS) return Promise.reject(unusable(`it has more than ${MOST_CHARS} characters`));
     if (this.#refused.has(digest(text))) return Promise.reject(this.#tooSlow());
     return new Promise((resolve, reject) => {
       this.#waiting.push({ schema: text, json, resolve, reject });

@@ -1,4 +1,4 @@
-import { type Observable, tap } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { CallOptions } from '../../client/CallOptions.js';
 import type { RestClient } from '../../client/RestClient.js';
@@ -46,8 +46,8 @@ export interface ModelCacheOptions {
 }
 
 const RUN_AT_STEP = /^([^/@]+)@(\d+)$/;
-/** Encoding a million characters takes about a tenth of a second. */
-const MOST_PROMPT_CHARS = 1_048_576;
+/** Encoding so many characters takes about a twentieth of a second, and a context of 131,072 tokens seldom has more. */
+const MOST_PROMPT_CHARS = 786_432;
 /** No text has this many characters per token. */
 const CHARS_PER_TOKEN = 16;
 
@@ -112,13 +112,13 @@ export class ModelCache {
     const sampler = await samplers.get();
     const contextTokens = this.#options.contextTokens ?? (await this.#contextOf(sampler));
     const guard = (work: Observable<SampleResponse>, promptTokens: number): Observable<SampleResponse> =>
-      watch.guard(work).pipe(tap((response) => onSample(promptTokens, response)));
+      watch.guard(work, (response) => onSample(promptTokens, response));
     return {
       renderer: this.#options.renderer ?? (await sampler.getRenderer()),
       newId,
       ...(contextTokens === undefined ? {} : { contextTokens }),
       maxPromptChars: maxPromptChars ?? Math.min(MOST_PROMPT_CHARS, (contextTokens ?? Infinity) * CHARS_PER_TOKEN),
-      sampler: lastingSampler(samplers, guard),
+      sampler: lastingSampler(sampler, samplers, guard),
     };
   }
 

@@ -29,8 +29,8 @@ export class ServiceWatch {
     return this.#reachable;
   }
 
-  /** Work that fails with a GatewayError 503 when the service is gone, at once where that is known. */
-  guard<T>(work: Observable<T>): Observable<T> {
+  /** Work that fails with a GatewayError 503 when the service is gone, at once where that is known; `onResult` is told first. */
+  guard<T>(work: Observable<T>, onResult: (value: T) => void = () => undefined): Observable<T> {
     return new Observable((subscriber) => {
       if (!this.#reachable) return subscriber.error(unreachable());
       this.#waiting.add(subscriber);
@@ -39,6 +39,7 @@ export class ServiceWatch {
       return work.subscribe({
         next: (value) => {
           this.#alive = true;
+          onResult(value);
           subscriber.next(value);
         },
         error: (error: unknown) => subscriber.error(error),

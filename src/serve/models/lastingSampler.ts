@@ -1,4 +1,4 @@
-import { catchError, concatMap, defer, from, type Observable, throwError } from 'rxjs';
+import { catchError, concatMap, from, type Observable, throwError } from 'rxjs';
 import { GoneError, NotFoundError } from '../../client/errors.js';
 import { cancelling } from '../../support/cancelling.js';
 import type { Sampleable } from '../../operators/sampleFrom.js';
@@ -12,25 +12,24 @@ export const isLost = (error: unknown): boolean => error instanceof NotFoundErro
  * A sampler that outlives its service: a sample whose sampler the service no longer knows is sent once more, through
  * one that was opened again.
  */
-export function lastingSampler(
-  samplers: Renewable<Sampleable>,
+export function lastingSampler<S extends Sampleable>(
+  first: S,
+  samplers: Renewable<S>,
   guard: (work: Observable<SampleResponse>, promptTokens: number) => Observable<SampleResponse>,
 ): Sampleable {
+  let sampler = first;
   return {
-    sample: (options) =>
-      guard(
-        defer(() => samplers.get()).pipe(
-          concatMap((sampler) =>
-            cancelling(sampler.sample(options)).pipe(
-              catchError((error: unknown) =>
-                isLost(error)
-                  ? from(samplers.renew(sampler)).pipe(concatMap((next) => cancelling(next.sample(options))))
-                  : throwError(() => error),
-              ),
-            ),
-          ),
+    sample: (options) => {
+      const used = sampler;
+      const again = async (): Promise<S> => (sampler = await samplers.renew(used));
+      const sampled = cancelling(used.sample(options)).pipe(
+        catchError((error: unknown) =>
+          isLost(error)
+            ? from(again()).pipe(concatMap((next) => cancelling(next.sample(options))))
+            : throwError(() => error),
         ),
-        options.prompt.length,
-      ),
+      );
+      return guard(sampled, options.prompt.length);
+    },
   };
 }

@@ -80,9 +80,33 @@ describe('the context', () => {
   });
 });
 
-it('a list of a hundred thousand messages is refused', async () => {
-  const { post } = await serving(['x']);
-  const many = Array.from({ length: 100_000 }, () => ({ role: 'user', content: '' }));
-  expect((await post(CHAT, { messages: many })).status).toBe(400);
-  expect((await post('/v1/responses', { input: many })).status).toBe(400);
+describe('what would hold everybody up is refused', () => {
+  const many = (length: number) => Array.from({ length }, () => ({ role: 'user', content: '' }));
+
+  it.each([
+    ['ten thousand messages', 400, CHAT, { messages: many(10_000) }],
+    ['ten thousand items', 400, '/v1/responses', { input: many(10_000) }],
+    ['a hundred thousand messages', 413, CHAT, { messages: many(100_000) }],
+    ['two million ids', 413, '/v1/completions', { prompt: new Array(2_000_000).fill(1) }],
+    ['a hundred thousand brackets', 413, CHAT, `{"messages":${'['.repeat(100_000)}${']'.repeat(100_000)}}`],
+    ['a word of 200,000 letters', 400, CHAT, { messages: user('a'.repeat(200_000)) }],
+    ['many ids with logprobs', 400, '/v1/completions', { prompt: new Array(70_000).fill(1), echo: true, logprobs: 1 }],
+  ])('%s: %i', async (_what, status, path, body) => {
+    const gateway = await serving(['x']);
+    expect([(await gateway.post(path, body)).status, gateway.asked.length]).toEqual([status, 0]);
+  });
+
+  it('and a long text with many signs in it is not', async () => {
+    const gateway = await serving(['x']);
+    const text = 'A list, [of] {many} "signs": '.repeat(10_000);
+    expect((await gateway.post(CHAT, { messages: user(text) })).status).toBe(200);
+  });
+
+  it('logprobs of more tokens than one answer can list are cut, with a warning', async () => {
+    const gateway = await serving(['x']);
+    const asked = { messages: user('x'), logprobs: true, top_logprobs: 20, max_tokens: 10_000 };
+    const { headers } = await gateway.post(CHAT, asked);
+    expect(headers.get('x-gateway-warning')).toContain('max_tokens must be at most 1560');
+    expect(gateway.asked[0]!.samplingParams?.maxTokens).toBe(1560);
+  });
 });
