@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Observable } from 'rxjs';
-import { plainText } from '../wire/plainText.js';
+import { plainText } from '../support/plainText.js';
 
 /** Where a command writes: standard output, standard error, or a test's collector. */
 export interface Output {

@@ -1,5 +1,5 @@
 import type { Either } from 'fp-ts/lib/Either.js';
-import { plainLine } from '../wire/plainText.js';
+import { plainLine } from '../support/plainText.js';
 
 export type Json = Readonly<Record<string, unknown>>;
 

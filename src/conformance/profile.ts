@@ -1,5 +1,5 @@
 import type { ServiceClient } from '../client/ServiceClient.js';
-import { plainLine } from '../wire/plainText.js';
+import { plainLine } from '../support/plainText.js';
 import { refuseUnknownKeys } from '../wire/record.js';
 import { ValidationError } from '../wire/tinkerError.js';
 import type { LossFnType } from '../wire/training.js';

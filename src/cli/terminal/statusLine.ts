@@ -1,5 +1,5 @@
 import { fitLine, percent, type Fact } from '../../support/terminal/progressLine.js';
-import { plainText } from '../../wire/plainText.js';
+import { plainText } from '../../support/plainText.js';
 import type { Context } from '../context.js';
 
 /** How far something is: a label, a share from 0 to 1 where it is known, and what else there is to tell. */

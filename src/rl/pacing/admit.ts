@@ -1,5 +1,5 @@
 import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
-import { Queue } from '../../wire/Queue.js';
+import { Queue } from '../../support/Queue.js';
 import { currentGate, Gate, withGate } from '../../operators/gate.js';
 import { Downstream, type Heard, listen } from '../../operators/gates/listen.js';
 import type { LivePolicy } from './LivePolicy.js';

@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { plainLine, plainText } from '../../../wire/plainText.js';
+import { plainLine, plainText } from '../../../support/plainText.js';
 import { CliError } from '../../CliError.js';
 
 /** Where a file named by a server may be written: inside the folder, and nowhere else. */

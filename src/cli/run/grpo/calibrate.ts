@@ -1,7 +1,7 @@
 import { lastValueFrom, take, toArray, type Observable } from 'rxjs';
 import type { SamplingClient } from '../../../client/index.js';
 import type { Agent, Group, RlEvent } from '../../../rl/index.js';
-import { plainLine } from '../../../wire/plainText.js';
+import { plainLine } from '../../../support/plainText.js';
 import { CliError } from '../../CliError.js';
 import { note, type Context } from '../../context.js';
 import { printProperties } from '../../output/print.js';
