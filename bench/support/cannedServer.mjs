@@ -150,6 +150,7 @@ function secureServer() {
   server.on('stream', (stream, headers) => {
     stream.on('error', () => undefined);
     stream.answer = (status, type, body) => {
+      if (stream.destroyed) return;
       stream.respond({ ':status': status, 'content-type': type, 'content-length': Buffer.byteLength(body) });
       stream.end(body);
     };

@@ -205,7 +205,11 @@ export class Http2Lane implements LanePool {
       if (connection.streams === 0) session.unref();
     });
     session.once('connect', () => session.setLocalWindowSize(SESSION_WINDOW_BYTES));
-    session.on('goaway', () => this.#retire(connection));
+    session.on('goaway', () => {
+      this.#retire(connection);
+      // What waits must not wait for what is still on this connection.
+      this.#serve();
+    });
     session.on('error', (error: Error) => {
       failure = error;
       this.#retire(connection);
@@ -271,6 +275,7 @@ export class Http2Lane implements LanePool {
     this.#inFlight++;
     const cancel = (): void => stream.close(constants.NGHTTP2_CANCEL);
     const answer = new AnswerReader(subscriber, this.mostBytes, cancel);
+    let isOver = false;
     let failure: Error | undefined;
     stream.on('response', (head) => {
       connection.hasAnswered = true;
@@ -282,7 +287,10 @@ export class Http2Lane implements LanePool {
       // A stream that was reset has no whole answer, even if the server calls that no error: the reset closes it before its end.
       const isEnded = stream.rstCode === constants.NGHTTP2_NO_ERROR && !stream.aborted;
       const isWhole = isEnded && (answer.isWhole ?? !stream.closed);
-      if (isWhole && answer.hasBegun) answer.end();
+      if (isWhole && answer.hasBegun) {
+        isOver = true;
+        answer.end();
+      }
       if (!stream.writableFinished) stream.close(constants.NGHTTP2_NO_ERROR);
     });
     stream.on('error', (error: Error) => (failure = error));
@@ -294,8 +302,9 @@ export class Http2Lane implements LanePool {
         else if (!session.destroyed) session.unref();
       }
       const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && !answer.hasBegun;
+      isOver = true;
       if (isRefused && !subscriber.closed && exchange.refusals++ < MOST_REFUSALS) this.#waiting.unshift(exchange);
-      else {
+      else if (!subscriber.closed) {
         // Only a connection that has answered before can be one that the server was about to close.
         const kind = wasAnswered && !answer.hasBegun && !this.#isDestroyed ? 'reset' : 'connection';
         const message = failure?.message ?? 'the connection was closed before the answer was complete';
@@ -304,7 +313,7 @@ export class Http2Lane implements LanePool {
       this.#serve();
     });
     subscriber.add(() => {
-      if (stream.closed || stream.destroyed) return;
+      if (isOver) return;
       cancel();
       if (!answer.hasBegun) this.#check(connection);
     });

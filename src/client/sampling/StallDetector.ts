@@ -1,4 +1,4 @@
-import { NEVER, Observable, Subject, map, share, startWith, switchMap, timer, type SchedulerLike } from 'rxjs';
+import { NEVER, Observable, defer, filter, map, repeat, share, timer, type SchedulerLike } from 'rxjs';
 import { LONGEST_TIMER_MS } from '../../transport/system.js';
 import { StuckError } from '../errors.js';
 
@@ -7,19 +7,25 @@ import { StuckError } from '../errors.js';
  * its time; after `longestMs` without a single one finishing, all of it fails as stuck.
  */
 export class StallDetector {
-  readonly #finished = new Subject<void>();
   readonly #stuck: Observable<never>;
+  readonly #scheduler: SchedulerLike;
+  #lastMs = 0;
 
   constructor(longestMs: number, scheduler: SchedulerLike) {
+    this.#scheduler = scheduler;
     const minutes = Math.round(longestMs / 60_000);
-    this.#stuck = this.#finished.pipe(
-      startWith(undefined),
-      switchMap(() => (longestMs > LONGEST_TIMER_MS ? NEVER : timer(longestMs, scheduler))),
+    const leftMs = (): number => this.#lastMs + longestMs - scheduler.now();
+    const alarm = defer(() => timer(Math.min(leftMs(), LONGEST_TIMER_MS), scheduler)).pipe(
+      repeat(),
+      filter(() => leftMs() <= 0),
       map(() => {
         throw new StuckError(`no sample of this client made progress for ${minutes} minutes`, { retryable: true });
       }),
-      share(),
     );
+    this.#stuck = defer(() => {
+      this.noteFinished();
+      return longestMs === Infinity ? NEVER : alarm;
+    }).pipe(share());
   }
 
   /** The work, failing as stuck with all the rest. */
@@ -32,6 +38,6 @@ export class StallDetector {
 
   /** Some of the watched work has finished. */
   noteFinished(): void {
-    this.#finished.next();
+    this.#lastMs = this.#scheduler.now();
   }
 }
