@@ -55,7 +55,7 @@ export interface ServeOptions extends GatewayOptions {
  * Listens on this machine only by default, and always asks for a key. A gateway that must survive a restart of its
  * service opens its sampler itself:
  * ```ts
- * const gateway = await serveSampler((service) => service.createSamplingClient({ modelPath }), {
+ * const gateway = await serveSampler((service) => service.createSamplingClient({ baseModel: 'Qwen/Qwen3-8B' }), {
  *   service: () => new ServiceClient(),
  * });
  * ```
