@@ -18,7 +18,7 @@ export interface GatewayOptions {
   readonly host?: string;
   /** The key callers have to bring. Default: a random one, in the result. */
   readonly apiKey?: string;
-  /** More keys, each with its limits. Default: none. */
+  /** More keys, each with separate limits. Default: none. */
   readonly keys?: readonly GatewayKey[];
   /** Names under which the gateway may be asked for and web pages may call it from. Default: loopback names only. */
   readonly allowedHosts?: readonly string[];
