@@ -13,9 +13,12 @@ export class Renewable<T> {
 
   /** Opens another one in place of `lost`. Callers that lost the same one get the same new one. */
   async renew(lost: T): Promise<T> {
-    const current = await this.get();
+    const opening = this.get();
+    const current = await opening;
     if (current !== lost) return current;
-    return (this.#opening = this.#start());
+    // Another caller may have come first.
+    if (this.#opening === opening) this.#opening = this.#start();
+    return this.get();
   }
 
   /** The one that is open, if one is. */

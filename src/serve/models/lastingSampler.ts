@@ -1,12 +1,16 @@
 import { catchError, concatMap, from, type Observable, throwError } from 'rxjs';
-import { GoneError, NotFoundError } from '../../client/errors.js';
+import { ClosedError, GoneError, NotFoundError } from '../../client/errors.js';
 import { cancelling } from '../../support/cancelling.js';
 import type { Sampleable } from '../../operators/sampleFrom.js';
 import type { SampleResponse } from '../../wire/sampling.js';
 import type { Renewable } from './Renewable.js';
 
-/** A service that was started again no longer knows the samplers that were opened before. */
-export const isLost = (error: unknown): boolean => error instanceof NotFoundError || error instanceof GoneError;
+/**
+ * A service that was started again no longer knows the samplers that were opened before. Once one caller has noticed,
+ * the client they came from is closed.
+ */
+export const isLost = (error: unknown): boolean =>
+  error instanceof NotFoundError || error instanceof GoneError || error instanceof ClosedError;
 
 /**
  * A sampler that outlives its service: a sample whose sampler the service no longer knows is sent once more, through

@@ -1,13 +1,15 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { NEVER } from 'rxjs';
 import { afterEach, describe, expect, it } from 'vitest';
-import { APITimeoutError, NotFoundError, ServiceClient } from '../../../src/index.js';
+import { APITimeoutError, ClosedError, NotFoundError, ServiceClient } from '../../../src/index.js';
 import { LocalTinker } from '../../../src/local/index.js';
 import { serveSampler, type ServedGateway, type ServedSampler, type ServeOptions } from '../../../src/serve/index.js';
+import { Renewable } from '../../../src/serve/models/Renewable.js';
 import { ServiceWatch } from '../../../src/serve/models/ServiceWatch.js';
 import { bundleForNode } from '../support/bundleForNode.js';
 import { renderer, scripted } from '../support/scriptedSampler.js';
@@ -22,6 +24,7 @@ let gateway: ServedGateway | undefined;
 afterEach(async () => {
   await gateway?.close();
   for (const child of children.splice(0)) child.kill('SIGKILL');
+  await rm(FOLDER, { recursive: true, force: true });
 });
 
 async function freePort(): Promise<number> {
@@ -34,7 +37,9 @@ async function freePort(): Promise<number> {
 }
 
 /** Below node_modules, so that packages are found from there. */
-const FOLDER = fileURLToPath(new URL('../../../node_modules/.cache/tinker-rx/gateway-service', import.meta.url));
+const FOLDER = fileURLToPath(
+  new URL(`../../../node_modules/.cache/tinker-rx/gateway-service-${process.pid}`, import.meta.url),
+);
 const CHILD = 'gatewayServiceChild.mjs';
 
 async function startService(port: number, mode: 'active' | 'paused'): Promise<ChildProcess> {
@@ -101,14 +106,24 @@ describe('a service that is killed', () => {
   );
 });
 
-it('a sampler that the service no longer knows is opened again, and the call succeeds', async () => {
-  const lost = new NotFoundError('no such sampler', { status: 404, headers: {}, body: '' });
+it.each([
+  ['the service no longer knows', new NotFoundError('no such sampler', { status: 404, headers: {}, body: '' })],
+  ['was closed because another caller noticed', new ClosedError('closed')],
+])('a sampler that %s is opened again, and the call succeeds', async (_why, lost) => {
   const samplers = [scripted([lost]), scripted(['fine'])];
   let opened = 0;
   const open = (): ServedSampler => samplers[opened++]!.sampler;
   gateway = await serveSampler(() => Promise.resolve(open()), { service: {} as never });
   expect(await Promise.all([statusOf(gateway), statusOf(gateway)])).toEqual([200, 200]);
   expect(opened).toBe(2);
+});
+
+it('what several callers lost at once is opened once', async () => {
+  let opened = 0;
+  const renewable = new Renewable(() => Promise.resolve(++opened));
+  const first = await renewable.get();
+  expect(await Promise.all([1, 2, 3].map(() => renewable.renew(first)))).toEqual([2, 2, 2]);
+  expect(await renewable.renew(first)).toBe(2);
 });
 
 it('a sampler that cannot be opened again says so', async () => {
