@@ -120,7 +120,7 @@ export interface Finish {
 /** Under the key `tinker`. */
 export interface TinkerMetadata {
   [key: string]: number[] | string | null;
-  /** The exact ids of the prompt, where it is text only. */
+  /** The exact ids of the prompt, if it is text only. */
   promptTokens: number[] | null;
   /** The exact ids that were sampled. */
   tokens: number[];

@@ -82,7 +82,7 @@ const DEFAULT_RUN = 'run';
  * console.log(dashboard.url);
  * batches.pipe(train(trainer, options), dashboard.showSteps('first')).subscribe();
  * ```
- * Where no steps are given, a model whose optimizer steps are in the events is shown as a separate run.
+ * If no steps are given, a model whose optimizer steps are in the events is shown as a separate run.
  * Pages that lose the connection come back and are sent what they missed. The end or error of a source is shown and
  * ends nothing else. Listens on this machine only by default; the address carries a token; keys are taken
  * out of everything that is sent. Rejects with the system's error when the port is taken.

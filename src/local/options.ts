@@ -35,7 +35,7 @@ export interface LocalTinkerOptions {
   readonly sessionPollHoldMs?: number;
   /** How a poll says "not yet": HTTP 408, or 200 with `type: "try_again"`. Default `status`. */
   readonly tryAgainAs?: 'status' | 'body';
-  /** Results from this size on are announced with complete_metadata where the client allows it. Default 65,536. */
+  /** Results from this size on are announced with complete_metadata if the client allows it. Default 65,536. */
   readonly metadataOnlyBytes?: number;
   /** How long a finished result is kept. Default 600,000. */
   readonly futureTtlMs?: number;

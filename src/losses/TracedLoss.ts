@@ -4,7 +4,7 @@ import type { LossExpression } from './trace/record.js';
 
 const BRAND = Symbol.for('tinker-rx/traced-loss');
 
-/** An input of a loss; where the rank is absent, it is that of the data. */
+/** An input of a loss; if the rank is absent, it is that of the data. */
 export interface TracedInput {
   /** The tensor's name in `lossFnInputs`. */
   readonly name: string;
@@ -24,7 +24,7 @@ export class TracedLoss {
   readonly unit: LossUnit;
   /** The logprobs first, then the loss inputs it reads. Those of a pair start with `chosen_` and `rejected_`. */
   readonly inputs: readonly TracedInput[];
-  /** What is uploaded where the service runs it. */
+  /** What is uploaded if the service runs it. */
   readonly graph: CustomLossGraph;
   /** @internal The graph, ready to be evaluated here. */
   readonly program: Program;

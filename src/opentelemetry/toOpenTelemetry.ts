@@ -29,7 +29,7 @@ export interface OpenTelemetryOptions {
  * rollout ├────────┤ ├────────┤ …
  * sample   ├──┤├──┤   ├───────┤     waits are events on them
  * ```
- * Give it `service.events$`, merged with the events of `onEvent` where there is reinforcement learning. Subscribes at once. When the events
+ * Give it `service.events$`, merged with the events of `onEvent` if there is reinforcement learning. Subscribes at once. When the events
  * complete, fail, or the subscription is unsubscribed, every open span is ended. Holds open spans, and up to 4,096 samples whose rollout is not known yet.
  *
  * @example

@@ -86,7 +86,7 @@ function parsed<T>(line: string, path: string, number: number): T {
   }
 }
 
-/** Prepares a file for lines from step `index` on: keeps what came before, or puts all aside where nothing did. */
+/** Prepares a file for lines from step `index` on: keeps what came before, or puts all aside if nothing did. */
 function goOnAt<T>(path: string, index: number, keep: (line: T) => boolean): void {
   if (!existsSync(path)) return;
   if (index === 0) return putAside(path);

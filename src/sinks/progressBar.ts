@@ -32,10 +32,10 @@ export interface ProgressBarOptions<T> {
   readonly label?: string;
   /** What one value is. Default 'step'. */
   readonly unit?: string;
-  /** What to show of the latest value. Default: its `loss`, where it has one. */
+  /** What to show of the latest value. Default: its `loss`, if it has one. */
   readonly detail?: (value: T) => string;
   /**
-   * What the source of the data reports: shown until the first value is there. The share of bytes read makes the bar where there is
+   * What the source of the data reports: shown until the first value is there. The share of bytes read makes the bar if there is
    * no `total`.
    */
   readonly source$?: Observable<SourceEvent>;
@@ -45,7 +45,7 @@ export interface ProgressBarOptions<T> {
   readonly cost$?: Observable<{ readonly tokens: number; readonly usd: number | undefined }>;
   /** Default `process.stderr`. */
   readonly stream?: ProgressStream;
-  /** How often a line is written where the stream is no terminal: > 0. Default 10 000. */
+  /** How often a line is written if the stream is no terminal: > 0. Default 10 000. */
   readonly lineEveryMs?: number;
   /** Default `asyncScheduler`. */
   readonly scheduler?: SchedulerLike;

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asyncScheduler, interval, type Observable, type SchedulerLike, Subscription } from 'rxjs';
+import { messageOf } from '../support/messageOf.js';
 import { checkAtLeast, checkPositive } from '../support/checks.js';
 import { jsonLine } from '../support/files/jsonLine.js';
 
@@ -80,7 +81,7 @@ export function toServerSentEvents<T>(
     try {
       return fields(type(value), encode(value));
     } catch (error) {
-      return fields('unsendable', { message: error instanceof Error ? error.message : String(error) });
+      return fields('unsendable', { message: messageOf(error) });
     }
   };
   const send = (fields: string) => {
@@ -129,7 +130,7 @@ export function toServerSentEvents<T>(
     source.subscribe({
       next: (value) => send(fieldsOf(value)),
       error: (error: unknown) => {
-        send(fields('error', { message: error instanceof Error ? error.message : String(error) }));
+        send(fields('error', { message: messageOf(error) }));
         end();
       },
       complete: end,
@@ -147,7 +148,7 @@ export function toServerSentEvents<T>(
 const fields = (kind: string, value: unknown): string =>
   `event: ${kind.replace(/[\r\n]/g, ' ')}\ndata: ${jsonLine(value)}\n`;
 
-/** The number of the last event a client has seen of this run; 0 where it has seen none. */
+/** The number of the last event a client has seen of this run; 0 if it has seen none. */
 function lastSeen(header: string | string[] | undefined, run: string): number {
   const [of, number] = String(header ?? '').split('-');
   return of === run && number !== undefined && /^\d+$/.test(number) ? Number(number) : 0;

@@ -17,7 +17,7 @@ export class BadRowError extends TinkerError {
   readonly code = 'bad_row';
   /** The file's path or address. */
   readonly file: string;
-  /** The line in the file, or the row where the file has no lines; counted from 1. */
+  /** The line in the file, or the row if the file has no lines; counted from 1. */
   readonly line: number;
   /** What is wrong with the row. */
   readonly reason: string;

@@ -15,7 +15,7 @@ import type { RowOptions } from './RowOptions.js';
  * A line that is not valid JSON ends the stream with a {@link BadRowError} naming file and line, or is skipped, counted and
  * reported. A file that cannot be read is a {@link SourceError}. The type argument is a promise of yours: give `decode`
  * to have rows checked. Completes after the last row; unsubscribing closes the file. Pauses while the bounded operator
- * downstream is full, and holds one chunk of 256 KiB (and one line, where that is longer).
+ * downstream is full, and holds one chunk of 256 KiB (and one line, if that is longer).
  */
 export function fromJsonl<T = unknown>(path: string | URL, options: RowOptions<T> = {}): Observable<T> {
   return fromRowBatches(

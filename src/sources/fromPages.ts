@@ -20,7 +20,7 @@ export interface PagesOptions<P, T, C> {
   readonly items: (page: P) => readonly T[];
   /** How many items to ask for: an integer ≥ 1. Default 100. */
   readonly limit?: number;
-  /** How many items there are in all, where the page says so. Default: a page shorter than `limit` is the last. */
+  /** How many items there are in all, if the page says so. Default: a page shorter than `limit` is the last. */
   readonly total?: (page: P) => number | undefined;
   /** The cursor of the next page, undefined or null after the last; for lists that page by cursor. */
   readonly nextCursor?: (page: P) => C | null | undefined;

@@ -2,6 +2,7 @@ import { open } from 'node:fs/promises';
 import * as zlib from 'node:zlib';
 import { type AsyncBuffer, type Compressors, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import type { Observable } from 'rxjs';
+import { messageOf } from '../support/messageOf.js';
 import { fromRowBatches } from './fromRowBatches.js';
 import { filePath } from './reading/readBytes.js';
 import { RowTally } from './internal/rowTally.js';
@@ -100,7 +101,7 @@ function* rowsOf<T>(rows: Record<string, unknown>[], rowStart: number, tally: Ro
   for (const [place, row] of rows.entries()) yield* tally.take(rowStart + place + 1, () => plain(row));
 }
 
-/** Bigints as numbers where that is exact, all the way down. */
+/** Bigints as numbers if that is exact, all the way down. */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') {
     const number = Number(value);
@@ -134,5 +135,5 @@ function fail(path: string, cause: unknown): never {
   // The reader trusts its input, so its errors about a damaged file do not help the user.
   if (cause instanceof TypeError || cause instanceof RangeError)
     throw new SourceError(path, 'is damaged, or not a Parquet file', { cause });
-  throw new SourceError(path, cause instanceof Error ? cause.message : String(cause), { cause });
+  throw new SourceError(path, messageOf(cause), { cause });
 }

@@ -26,13 +26,13 @@ export interface SamplePiece<S = Sampleable> {
   readonly index: number;
   /** The tokens of this piece. */
   readonly tokens: Int32Array;
-  /** One value per token, where the service returns them. */
+  /** One value per token, if the service returns them. */
   readonly logprobs: Float32Array | undefined;
   /** The most likely tokens at each position, where they were asked for. */
   readonly topkLogprobs: TopkLogprobs | undefined;
   /** Why the sample ended; undefined on every piece but the last. */
   readonly stopReason: StopReason | undefined;
-  /** Which sampler it came from: another one than the piece before where a newer one took over. */
+  /** Which sampler it came from: another one than the piece before if a newer one took over. */
   readonly sampler: S;
   /** Tokens of this request's prompt, earlier pieces included. */
   readonly promptTokens: number;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The version of this package, from its own package.json; `unknown` where a bundler has left that behind. */
+/** The version of this package, from its own package.json; `unknown` if a bundler has left that behind. */
 export function packageVersion(): string {
   try {
     const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');

@@ -27,7 +27,7 @@ export function seedFrom(...parts: readonly number[]): number {
   return state >>> 1;
 }
 
-/** The chance operators use where none is injected; unlike a seeded one it differs between processes. */
+/** The chance operators use if none is injected; unlike a seeded one it differs between processes. */
 export function systemRandom(): number {
   return crypto.getRandomValues(new Uint32Array(1))[0]! / 2 ** 32;
 }

@@ -87,7 +87,7 @@ export class FakePromises {
     if (modelId !== undefined && seqId !== undefined && path !== 'asample') this.#turns.arrive(modelId, seqId);
   }
 
-  /** Answers a poll: at once where the work is done, when it is done otherwise, and after 40 seconds with "not yet". */
+  /** Answers a poll: at once if the work is done, when it is done otherwise, and after 40 seconds with "not yet". */
   poll(request: FakeRequest): TransportResponse | Observable<TransportResponse> {
     const promised = this.#promises.get(request.requestId ?? '');
     if (promised === undefined) return refusal(404, `no such future`);

@@ -38,7 +38,7 @@ export class FakeRequest {
     this.body = request.body;
   }
 
-  /** The body, where it was JSON; empty if it was not. */
+  /** The body, if it was JSON; empty if it was not. */
   get json(): Readonly<Record<string, unknown>> {
     return (this.#json ??= typeof this.body === 'string' ? (JSON.parse(this.body) as Record<string, unknown>) : {});
   }

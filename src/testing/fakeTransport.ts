@@ -65,7 +65,7 @@ export interface FakeTransport {
 
 /**
  * A service without sockets: it accepts work, promises results and gives them, at the times the test wants, and fails
- * where the script says so. Each model's work runs in the order of its numbers, as at the service: work whose number is
+ * if the script says so. Each model's work runs in the order of its numbers, as at the service: work whose number is
  * ahead waits until every lower one has arrived.
  *
  * ```ts

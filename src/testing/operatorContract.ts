@@ -16,7 +16,7 @@ export interface OperatorContract extends Pick<RunMarblesOptions, 'assertDeepEqu
   readonly empty?: string;
   /** When it subscribes to that source. Default `^-!`. */
   readonly emptySubs?: string | string[];
-  /** What a failing source, `--#`, becomes, where the operator does not pass the error. Default `--#`. */
+  /** What a failing source, `--#`, becomes, if the operator does not pass the error. Default `--#`. */
   readonly failing?: {
     /** The source's marbles. */
     readonly marbles: string;
@@ -31,7 +31,7 @@ export interface OperatorContract extends Pick<RunMarblesOptions, 'assertDeepEqu
 export interface ContractCase {
   /** What is checked, as the title of a test. */
   readonly title: string;
-  /** Throws where the operator does otherwise. */
+  /** Throws if the operator does otherwise. */
   readonly check: () => void;
 }
 

@@ -21,7 +21,7 @@ export interface RunMarblesOptions {
  *   expectObservable(cold('-a-|').pipe(delay(2))).toBe('---(a|)');
  * }));
  * ```
- * @throws what `assertDeepEqual` throws, and an Error where nothing was expected: such a test would pass whatever happens.
+ * @throws what `assertDeepEqual` throws, and an Error if nothing was expected: such a test would pass whatever happens.
  */
 export function runMarbles(
   body: (helpers: RunHelpers & { readonly scheduler: TestScheduler }) => void,

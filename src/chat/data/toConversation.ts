@@ -1,3 +1,4 @@
+import { isRecord } from '../../support/isRecord.js';
 import type { Content, Message, ToolCall, ToolSpec } from '../renderers/core/Message.js';
 import { type MessageReading, readCall, readMessage, readTools } from '../renderers/core/readMessage.js';
 
@@ -48,7 +49,7 @@ const SHAREGPT_ROLES: Readonly<Record<string, string>> = {
  */
 export function toConversation(row: unknown, unused: (field: string) => void = () => {}): Conversation {
   const told = new Set<string>();
-  const images = isObject(row) && Array.isArray(row['images']) ? row['images'] : [];
+  const images = isRecord(row) && Array.isArray(row['images']) ? row['images'] : [];
   const reading: Reading = {
     fail: (where, what) => {
       throw new Error(`${where} ${what}`);
@@ -67,7 +68,7 @@ type Reading = MessageReading & { readonly images: Iterator<unknown> };
 
 function read(row: unknown, reading: Reading): Conversation {
   if (Array.isArray(row)) return { messages: toMessages(row, 'the row', reading) };
-  if (!isObject(row)) throw new Error('expected an object or an array of messages');
+  if (!isRecord(row)) throw new Error('expected an object or an array of messages');
   const { messages, conversations, conversation } = row;
   if (Array.isArray(messages)) return withRow(row, ['messages'], toMessages(messages, 'messages', reading), reading);
   if (Array.isArray(conversations)) return fromShareGpt(row, 'conversations', conversations, reading);
@@ -96,12 +97,12 @@ function withRow(row: Json, used: readonly string[], messages: readonly Message[
 
 function fromShareGpt(row: Json, field: string, turns: readonly unknown[], reading: Reading): Conversation {
   // Some sets under this name hold messages all the same.
-  if (turns.every((turn) => isObject(turn) && 'role' in turn)) {
+  if (turns.every((turn) => isRecord(turn) && 'role' in turn)) {
     return withRow(row, [field], toMessages(turns, field, reading), reading);
   }
   const messages = turns.map((turn, place): Message => {
     const where = `${field}[${place}]`;
-    if (!isObject(turn)) throw new Error(`${where} must be an object`);
+    if (!isRecord(turn)) throw new Error(`${where} must be an object`);
     for (const name of Object.keys(turn)) {
       if (turn[name] != null && !['from', 'value', 'weight'].includes(name)) reading.unused?.(`${field}[].${name}`);
     }
@@ -186,8 +187,4 @@ function atLeastOne<M>(messages: readonly M[], where: string): readonly M[] {
 function text(value: unknown, where: string): string {
   if (typeof value !== 'string') throw new Error(`${where} must be a string`);
   return value;
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,4 @@
+import { isRecord } from '../../support/isRecord.js';
 import type { ToolSpec } from '../renderers/core/Message.js';
 import { type ConversationMessage, toConversation } from './toConversation.js';
 
@@ -27,9 +28,9 @@ type Messages = readonly ConversationMessage[];
  * @throws Error saying what is missing or wrong; inside a source that makes it a bad row.
  */
 export function toPreference(row: unknown): Preference {
-  if (!isObject(row)) throw new Error('expected an object with chosen and rejected');
+  if (!isRecord(row)) throw new Error('expected an object with chosen and rejected');
   const { input, preferred_output: preferred, non_preferred_output: other } = row;
-  if (isObject(input) && preferred !== undefined) return toPreference({ ...input, chosen: preferred, rejected: other });
+  if (isRecord(input) && preferred !== undefined) return toPreference({ ...input, chosen: preferred, rejected: other });
   const completions = row['completions'];
   if (Array.isArray(completions)) return fromScored(row, completions);
   if (row['chosen'] == null || row['rejected'] == null)
@@ -67,7 +68,7 @@ function withoutAnswer(messages: Messages): Messages {
 
 function answered(history: Messages, answer: unknown, where: string): Messages {
   const given = typeof answer === 'string' ? { role: 'assistant', content: answer } : answer;
-  const list = isObject(given) ? [given] : given;
+  const list = isRecord(given) ? [given] : given;
   if (!Array.isArray(list)) throw new Error(`${where} must be a text, a message or an array of messages`);
   const messages = messagesOf(list);
   // Some sets repeat the prompt before the answer, some without its system message.
@@ -114,7 +115,7 @@ function fromScored(row: Json, completions: readonly unknown[]): Preference {
   const history = historyOf(row);
   if (!history.some(isSpoken)) throw new Error('completions need an instruction or a prompt');
   const scored = completions.map((completion, place) => {
-    const { response, overall_score: overall, score = overall } = isObject(completion) ? completion : {};
+    const { response, overall_score: overall, score = overall } = isRecord(completion) ? completion : {};
     if (typeof response !== 'string') throw new Error(`completions[${place}].response must be a string`);
     const number = typeof score === 'string' ? Number(score) : score;
     if (typeof number !== 'number' || Number.isNaN(number))
@@ -147,12 +148,8 @@ function checked(preference: Preference, { tools }: Json): Preference {
 
 /** Messages, also in ShareGPT's form. */
 function messagesOf(list: readonly unknown[]): Messages {
-  const isShareGpt = list.length > 0 && list.every((each) => isObject(each) && 'from' in each && 'value' in each);
+  const isShareGpt = list.length > 0 && list.every((each) => isRecord(each) && 'from' in each && 'value' in each);
   return toConversation(isShareGpt ? { conversations: list } : { messages: list }).messages;
 }
 
 const same = (a: ConversationMessage, b: ConversationMessage): boolean => a.role === b.role && a.content === b.content;
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

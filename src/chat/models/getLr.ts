@@ -20,7 +20,7 @@ export interface GetLrOptions {
 /**
  * A learning rate to start from: 5e-5 · (10 for LoRA) · (2000 / hidden size)^e, with e fitted for Llama and for Qwen.
  *
- * @throws RangeError for another family, for which no exponent was fitted, or where the hidden size is not known
+ * @throws RangeError for another family, for which no exponent was fitted, or if the hidden size is not known
  */
 export function getLr(model: string, { isLora = true, hiddenSize }: GetLrOptions = {}): number {
   const name = model.split(':', 1)[0]!.toLowerCase();

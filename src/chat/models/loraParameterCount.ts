@@ -16,7 +16,7 @@ export interface LoraParameterCountOptions {
 /**
  * How many parameters LoRA trains on a model.
  *
- * @throws RangeError for a model that is not in the table, a rank below 1, or where nothing is trained
+ * @throws RangeError for a model that is not in the table, a rank below 1, or if nothing is trained
  */
 export function loraParameterCount(model: string, options: LoraParameterCountOptions = {}): number {
   const { rank = 32, trainMlp = true, trainAttn = true, trainUnembed = true } = options;

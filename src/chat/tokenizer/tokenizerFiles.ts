@@ -1,3 +1,4 @@
+import { isRecord } from '../../support/isRecord.js';
 import { TokenizerError } from './TokenizerError.js';
 
 /** An entry of `added_tokens` in tokenizer.json, or of `added_tokens_decoder` in tokenizer_config.json. */
@@ -66,9 +67,6 @@ export interface AddedToken extends AddedTokenJson {
   readonly id: number;
   readonly special: boolean;
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Parses one of the JSON files. @throws TokenizerError naming the file. */
 export function parseJsonObject<A extends object>(text: string, file: string): A {

@@ -1,4 +1,4 @@
-import { NEVER, Observable, defer, filter, map, repeat, share, timer, type SchedulerLike } from 'rxjs';
+import { Observable, defer, first, repeat, timer, type SchedulerLike, type Subscriber, type Subscription } from 'rxjs';
 import { LONGEST_TIMER_MS } from '../../transport/system.js';
 import { StuckError } from '../errors.js';
 
@@ -7,37 +7,49 @@ import { StuckError } from '../errors.js';
  * its time; after `longestMs` without a single one finishing, all of it fails as stuck.
  */
 export class StallDetector {
-  readonly #stuck: Observable<never>;
-  readonly #scheduler: SchedulerLike;
+  readonly #watched = new Set<Subscriber<never>>();
   #lastMs = 0;
+  #alarm: Subscription | undefined;
 
-  constructor(longestMs: number, scheduler: SchedulerLike) {
-    this.#scheduler = scheduler;
-    const minutes = Math.round(longestMs / 60_000);
-    const leftMs = (): number => this.#lastMs + longestMs - scheduler.now();
-    const alarm = defer(() => timer(Math.min(leftMs(), LONGEST_TIMER_MS), scheduler)).pipe(
-      repeat(),
-      filter(() => leftMs() <= 0),
-      map(() => {
-        throw new StuckError(`no sample of this client made progress for ${minutes} minutes`, { retryable: true });
-      }),
-    );
-    this.#stuck = defer(() => {
-      this.noteFinished();
-      return longestMs === Infinity ? NEVER : alarm;
-    }).pipe(share());
-  }
+  constructor(
+    readonly longestMs: number,
+    readonly scheduler: SchedulerLike,
+  ) {}
 
-  /** The work, failing as stuck with all the rest. */
+  /** The work, failing as stuck with all the rest. A set, not a shared stream: RxJS searches a list for each one that leaves. */
   watch<T>(work: Observable<T>): Observable<T> {
     return new Observable((subscriber) => {
-      subscriber.add(this.#stuck.subscribe({ error: (error) => subscriber.error(error) }));
+      if (this.#watched.size === 0) this.#start();
+      this.#watched.add(subscriber);
+      subscriber.add(() => {
+        this.#watched.delete(subscriber);
+        if (this.#watched.size === 0) this.#alarm?.unsubscribe();
+      });
       work.subscribe(subscriber);
     });
   }
 
   /** Some of the watched work has finished. */
   noteFinished(): void {
-    this.#lastMs = this.#scheduler.now();
+    this.#lastMs = this.scheduler.now();
+  }
+
+  #start(): void {
+    this.noteFinished();
+    const { longestMs, scheduler } = this;
+    if (longestMs === Infinity) return;
+    const leftMs = (): number => this.#lastMs + longestMs - scheduler.now();
+    this.#alarm = defer(() => timer(Math.min(leftMs(), LONGEST_TIMER_MS), scheduler))
+      .pipe(
+        repeat(),
+        first(() => leftMs() <= 0),
+      )
+      .subscribe(() => {
+        const minutes = Math.round(longestMs / 60_000);
+        const error = new StuckError(`no sample of this client made progress for ${minutes} minutes`, {
+          retryable: true,
+        });
+        for (const subscriber of [...this.#watched]) subscriber.error(error);
+      });
   }
 }

@@ -53,7 +53,7 @@ export class SampleRequest {
 
 const chunkText = (chunk: ModelInputChunk): string =>
   chunk.type === 'encoded_text'
-    ? `{"tokens":${JSON.stringify(Array.from(chunk.tokens))},"type":"encoded_text"}`
+    ? `{"tokens":[${chunk.tokens.join(',')}],"type":"encoded_text"}`
     : JSON.stringify(ModelInputChunk.encode(chunk));
 
 /** How many tokens a prompt of text has; undefined with images or audio. @throws ValidationError for an empty prompt. */

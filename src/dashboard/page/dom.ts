@@ -19,7 +19,7 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** A cell of a table. On a phone, where there is no room for columns, it says itself which it is. */
+/** A cell of a table. On a phone, if there is no room for columns, it says itself which it is. */
 export const cell = (label: string, style: string, ...children: readonly Child[]): HTMLElement =>
   make('td', { 'data-label': label, ...(style === '' ? {} : { class: style }) }, ...children);
 
@@ -35,7 +35,7 @@ document.addEventListener('input', ({ target }) => {
   if (target instanceof HTMLSelectElement) target.dataset['chosen'] = 'yes';
 });
 
-/** Fills a select with options; keeps what somebody chose, where it is still there, else the first is taken. */
+/** Fills a select with options; keeps what somebody chose, if it is still there, else the first is taken. */
 export function fillSelect(
   select: HTMLSelectElement,
   options: readonly (readonly [value: string, text: string])[],

@@ -27,7 +27,7 @@ export class Tiles {
       { atMs: -1 },
     );
     const series = newest.run?.series;
-    // Of all trajectories where there is such a one; others are parts and kinds.
+    // Of all trajectories if there is such a one; others are parts and kinds.
     const rewards = series?.names.filter((name) => /reward/i.test(name)) ?? [];
     const reward = rewards.includes(REWARD) ? REWARD : rewards[0];
     this.#show('Step', series?.lastIndex === undefined ? '–' : whole(series.lastIndex));

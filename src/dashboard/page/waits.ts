@@ -166,7 +166,7 @@ function backoffOf({ requestType, target }: Calls, pauses: readonly Pause[]): Pa
   );
 }
 
-/** What a pause holds up, where nobody can be asked for the calls themselves. */
+/** What a pause holds up, if nobody can be asked for the calls themselves. */
 function unsentBy(pause: Pause, nowMs: number): Wait {
   const { kind, what, requestType, target = '', why, sinceMs } = pause;
   const [work, waits] = {

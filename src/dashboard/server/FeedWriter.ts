@@ -8,6 +8,7 @@ import {
   tap,
   timer,
 } from 'rxjs';
+import { messageOf } from '../../support/messageOf.js';
 import type { TinkerEvent } from '../../client/events.js';
 import type { PendingWork } from '../../client/session/pending.js';
 import type { Step } from '../../operators/step.js';
@@ -65,7 +66,7 @@ export class FeedWriter {
                 kind: 'run',
                 run,
                 status: 'failed',
-                message: error instanceof Error ? error.message : String(error),
+                message: messageOf(error),
               }),
             complete: () => feed.push({ kind: 'run', run, status: 'finished' }),
           }),
@@ -122,7 +123,7 @@ export class FeedWriter {
     const ask = defer(() => {
       const load = loadOf(pending(), scheduler.now(), (id) => feed.state.events.requests.get(id));
       feed.setLoad(load);
-      // Asking is a walk over all calls: where they are very many, it is done more rarely.
+      // Asking is a walk over all calls: if they are very many, it is done more rarely.
       return timer(ASK_MS * (1 + Math.floor(load.calls / MANY_CALLS)), scheduler);
     });
     this.#subscribe(ask.pipe(repeat()));
@@ -182,7 +183,7 @@ export class FeedWriter {
     this.#running.add(
       source.subscribe({
         error: (error: unknown) => {
-          const message = error instanceof Error ? error.message : String(error);
+          const message = messageOf(error);
           const atMs = this.scheduler.now();
           this.feed.push({
             kind: 'event',

@@ -2,6 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { basename, join } from 'node:path';
 import { catchError, forkJoin, map, type Observable, of, toArray } from 'rxjs';
+import { messageOf } from '../../support/messageOf.js';
 import {
   compareEvals,
   type EvalPair,
@@ -45,7 +46,7 @@ export function evalPages(places: readonly string[]): (url: URL, response: Serve
     if (before === undefined || after === undefined) send(response, 404, { error: 'no such results' });
     else {
       comparison(before.path, after.path)
-        .pipe(catchError((error: unknown) => of({ error: error instanceof Error ? error.message : String(error) })))
+        .pipe(catchError((error: unknown) => of({ error: messageOf(error) })))
         .subscribe((value) => send(response, 'error' in value ? 500 : 200, value));
     }
     return true;

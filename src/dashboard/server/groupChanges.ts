@@ -71,7 +71,7 @@ function partsOf(step: Fields, turn: number): DashboardTry['parts'][number][] {
   ];
 }
 
-/** As text where it was logged so, else the ids. */
+/** As text if it was logged so, else the ids. */
 function textOf(step: Fields, side: 'ob' | 'ac'): string {
   const { [`${side}_text`]: text, [`${side}_tokens`]: tokens } = step;
   if (typeof text === 'string') return text;

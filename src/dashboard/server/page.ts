@@ -7,7 +7,7 @@ export interface Page {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Beside this module in the package; where the sources run as they are, in what was built of them. */
+/** Beside this module in the package; if the sources run as they are, in what was built of them. */
 const PLACES = ['../', '../../../dist/dashboard/'];
 
 /**

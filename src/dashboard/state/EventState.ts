@@ -25,7 +25,7 @@ export class EventState {
    * that are not answered, and those that are being sent as `sending`.
    */
   readonly clock = new Series(SECONDS_KEPT);
-  /** What there is to do, where the client can be asked. */
+  /** What there is to do, if the client can be asked. */
   load: Load | undefined;
   #bytes = 0;
 
@@ -187,7 +187,7 @@ export class EventState {
 
   /**
    * Nobody says that a billing pause is over; that the service takes work again does. That it finishes what it has does
-   * only where nothing waits to be taken.
+   * only if nothing waits to be taken.
    */
   #endBilling(atMs: number): void {
     this.pauses.replaceLast(
@@ -199,7 +199,7 @@ export class EventState {
   #tick(atMs: number, more: Readonly<Record<string, number>>): void {
     const second = Math.floor(atMs / 1000);
     if (second < (this.clock.lastIndex ?? -Infinity) - LATE_SECONDS) {
-      // Of another time, as a log may tell it: it belongs there, where there is such a place.
+      // Of another time, as a log may tell it: it belongs there, if there is such a place.
       this.clock.set(second, more, 'add');
       return;
     }

@@ -1,6 +1,6 @@
 import { checkAtLeast } from '../../support/checks.js';
 
-/** The last `cap` values, in order; fewer where they are heavy: together they weigh `limit` at most, unless it is one. */
+/** The last `cap` values, in order; fewer if they are heavy: together they weigh `limit` at most, unless it is one. */
 export class Ring<T> {
   #values: T[] = [];
   #start = 0;

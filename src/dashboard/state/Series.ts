@@ -115,7 +115,7 @@ export class Series {
     return true;
   }
 
-  /** The first row at or after a place on the x axis; `length` where there is none. */
+  /** The first row at or after a place on the x axis; `length` if there is none. */
   lowerBound(index: number): number {
     let [low, high] = [0, this.#length];
     while (low < high) {

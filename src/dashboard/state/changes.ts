@@ -10,7 +10,7 @@ export interface DashboardSample {
   readonly run?: string;
   /** The prompt as text. */
   readonly prompt: string;
-  /** A piece is what one token says; where a character takes several tokens, what they say together. */
+  /** A piece is what one token says; if a character takes several tokens, what they say together. */
   readonly pieces: readonly string[];
   /** The tokens of each piece. */
   readonly tokens: readonly (number | readonly number[])[];
@@ -20,7 +20,7 @@ export interface DashboardSample {
   readonly stopReason?: string;
   /** Its reward, if any. */
   readonly reward?: number;
-  /** How many tokens it has; more than are shown where it is very long. */
+  /** How many tokens it has; more than are shown if it is very long. */
   readonly length: number;
 }
 
@@ -137,7 +137,7 @@ export interface OpenRequest {
 export interface Calls {
   /** What kind of work they are; '' for those that only ask. */
   readonly requestType: string;
-  /** The model or sampling session they belong to; '' where there is none, or several. */
+  /** The model or sampling session they belong to; '' if there is none, or several. */
   readonly target: string;
   /** How many they are. */
   readonly count: number;
@@ -179,7 +179,7 @@ export interface Pause {
   readonly kind: 'backoff' | 'sampling' | 'billing';
   /** The path of the call, or the sampling session. */
   readonly what: string;
-  /** The work it holds up, where it is one. */
+  /** The work it holds up, if it is one. */
   readonly requestType?: string;
   /** The model or sampling session. */
   readonly target?: string;
@@ -203,7 +203,7 @@ export interface Failure {
   readonly code: string;
   /** The error's message. */
   readonly message: string;
-  /** What kind of work it was; '' where it was none. */
+  /** What kind of work it was; '' if it was none. */
   readonly what: string;
   /** The model or sampling session. */
   readonly target?: string;

@@ -35,7 +35,7 @@ const PriceListFile = t.type({
  *
  * Without a path, the list that this release brings, which has a date and few models; yours is the one to trust.
  *
- * @throws Error naming the file where it is no such list
+ * @throws Error naming the file if it is no such list
  */
 export function readPrices(path: string | URL = new URL('../../../assets/prices.json', import.meta.url)): PriceList {
   const wrong = (reason: string) => new Error(`${String(path)} is not a price list: ${reason}`);

@@ -25,7 +25,7 @@ export interface WithCostOptions {
 }
 
 /**
- * Adds what a run has cost so far to each step: `cost/tokens`, and `cost/usd` where there is a price, among its metrics.
+ * Adds what a run has cost so far to each step: `cost/tokens`, and `cost/usd` if there is a price, among its metrics.
  *
  * ```ts
  * const cost$ = trackCost(service.events$, { model, before: readSpent('runs/first') });

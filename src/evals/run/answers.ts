@@ -10,7 +10,7 @@ import { promptOf } from './internal/taskText.js';
 export interface AnswersOptions<T> {
   /** Writes prompts and reads answers. */
   readonly renderer: Renderer;
-  /** What is asked. Default: the task's `messages`, `prompt`, `question` or `input`, or the task where it is a string. */
+  /** What is asked. Default: the task's `messages`, `prompt`, `question` or `input`, or the task if it is a string. */
   readonly prompt?: (task: T) => string | readonly Message[] | ModelInput;
 }
 

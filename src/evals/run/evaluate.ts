@@ -31,7 +31,7 @@ export interface EvaluateOptions<T, S extends Sampleable = SamplingClient> {
   readonly scorers?: readonly Scorer<T>[] | Readonly<Record<string, Scorer<T>>>;
   /** How many answers to each example: an integer ≥ 1. Default 1. */
   readonly samples?: number;
-  /** For every sample, where the agent does not say otherwise. Default: the service's own. */
+  /** For every sample, if the agent does not say otherwise. Default: the service's own. */
   readonly samplingParams?: SamplingParams;
   /** What all seeds depend on, with the id of the example: an integer. Default 0. */
   readonly seed?: number;

@@ -6,7 +6,7 @@ export interface EvalSample {
   readonly seed: number;
   /** The answer as text. */
   readonly output: string;
-  /** The score that counts: that of the first scorer, or the reward of the rollout where there is no scorer. */
+  /** The score that counts: that of the first scorer, or the reward of the rollout if there is no scorer. */
   readonly score: number;
   /** All scores by name. */
   readonly scores: Readonly<Record<string, number>>;
@@ -32,7 +32,7 @@ export interface EvalFailure {
   readonly name: string;
   /** The error's message. */
   readonly message: string;
-  /** What the model said, where a scorer failed. */
+  /** What the model said, if a scorer failed. */
   readonly output?: string;
 }
 

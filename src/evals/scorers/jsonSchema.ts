@@ -2,7 +2,7 @@ import type { ValidateFunction } from 'ajv';
 import { defer, from, map, type Observable, shareReplay } from 'rxjs';
 import type { ScoreArgs } from './scorer.js';
 
-/** 1 where the output is JSON that fits the schema, else 0. Code fences around it are taken off. */
+/** 1 if the output is JSON that fits the schema, else 0. Code fences around it are taken off. */
 export function jsonSchema(schema: object) {
   // Ajv is loaded when the first output is scored, and the schema is compiled once.
   const compiled = defer(() => from(import('ajv'))).pipe(

@@ -11,7 +11,7 @@ export interface NumericOptions {
 /** A sign counts only where it cannot be a minus between two numbers, or a hyphen. Commas group thousands. */
 const NUMBER = /(?:(?<![\w)])[-+−])?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?/g;
 
-/** 1 where the last number of the output is the last number that is expected, else 0. `1,024.50` and `−3` are numbers. */
+/** 1 if the last number of the output is the last number that is expected, else 0. `1,024.50` and `−3` are numbers. */
 export function numeric({ tolerance = 1e-6 }: NumericOptions = {}) {
   checkAtLeast({ tolerance }, 0);
   return function numeric(args: ScoreArgs): number {

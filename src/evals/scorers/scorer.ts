@@ -7,7 +7,7 @@ export interface ScoreArgs<T = unknown> {
   readonly input: string;
   /** What the model said. */
   readonly output: string;
-  /** What it should have said, where the task tells. */
+  /** What it should have said, if the task tells. */
   readonly expected?: string;
   /** The task itself. */
   readonly task: T;

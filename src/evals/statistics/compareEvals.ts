@@ -50,7 +50,7 @@ export interface EvalComparison {
   readonly after: Interval;
   /** The mean difference, after less before, with the interval of the same test as the verdict; without ends where examples are too few. */
   readonly difference: Interval;
-  /** How likely a difference at least so large is where there is none. */
+  /** How likely a difference at least so large is if there is none. */
   readonly pValue: number;
   /** McNemar's exact test where each example is right or wrong, else the paired t test. */
   readonly test: 'mcnemar' | 't';

@@ -15,9 +15,9 @@ export interface Interval {
 
 /**
  * The mean of one value per example, with its confidence interval: Wilson's for values of 0 and 1, else Student's t,
- * cut off at 0 and 1 where no value lies beyond.
+ * cut off at 0 and 1 if no value lies beyond.
  *
- * Fewer than two values, where they are not 0 or 1, give an interval without ends.
+ * Fewer than two values, if they are not 0 or 1, give an interval without ends.
  */
 export function meanInterval(values: readonly number[], confidence = 0.95): Interval {
   checkConfidence(confidence);

@@ -9,7 +9,7 @@ import type { LocalService } from '../service/localService.js';
 import { digestOf, promiseOf } from './promise.js';
 import { flagsOf } from './session.js';
 
-/** Uploading a traced loss, where the flag `custom_loss_server_side` is on. */
+/** Uploading a traced loss, if the flag `custom_loss_server_side` is on. */
 export const customLossRoutes = (service: LocalService): Route[] => [
   post('create_custom_loss', (context) => {
     if (!flagsOf(service).customLossServerSide) throw new HttpError(404, 'custom losses do not run on this server');

@@ -49,7 +49,7 @@ const weightsUrl = (model: string) =>
 
 /**
  * The engine as the rest of the service sees it. Every method returns a promise that rejects with an
- * `EngineUserError` where the caller is at fault, or an {@link EngineClosedError} once the engine is closed.
+ * `EngineUserError` if the caller is at fault, or an {@link EngineClosedError} once the engine is closed.
  * Calls on one model run in the order they were made; samples run beside them. All work is done in a worker thread.
  */
 export class Engine {

@@ -20,7 +20,7 @@ export interface EngineDatum {
 /** The losses this engine computes. Others are refused with an {@link EngineUserError} that says why. */
 export type LossName = 'cross_entropy' | 'importance_sampling' | 'ppo' | 'cispo' | 'dro' | 'gspo';
 
-/** Loss options as they come from the wire: numbers, or strings where a loss takes them. */
+/** Loss options as they come from the wire: numbers, or strings if a loss takes them. */
 export type LossConfig = Readonly<Record<string, number | string>>;
 
 /** What a loss says about one datum: its value, and the derivative with respect to each target logprob. */

@@ -11,8 +11,8 @@ export interface VersionedBody {
 }
 
 /**
- * The body, or the part of it that `Range` asks for (RFC 9110, 13 and 14): 206 with that part, 416 where there are no such bytes,
- * 304 where the client has this version. A part is only sent of the version that `If-Range` names; several parts at once are not,
+ * The body, or the part of it that `Range` asks for (RFC 9110, 13 and 14): 206 with that part, 416 if there are no such bytes,
+ * 304 if the client has this version. A part is only sent of the version that `If-Range` names; several parts at once are not,
  * and get the whole.
  */
 export function rangeReply(context: Pick<RequestContext, 'header'>, body: VersionedBody): Reply {

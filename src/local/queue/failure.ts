@@ -1,3 +1,4 @@
+import { messageOf } from '../../support/messageOf.js';
 import { EngineCancelledError, EngineUserError } from '../engine/errors.js';
 import { isTinkerError } from '../../wire/index.js';
 import type { FutureFailure } from './localFuture.js';
@@ -9,7 +10,7 @@ export class UserError extends Error {
 
 /** What a thrown error means for the future of the work that threw it. */
 export function toFailure(error: unknown): FutureFailure {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   const isUser =
     error instanceof UserError ||
     error instanceof EngineUserError ||

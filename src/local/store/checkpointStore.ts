@@ -93,7 +93,7 @@ export class CheckpointStore {
     });
   }
 
-  /** A copy under another run. It shares the bytes with its source where the file system can. */
+  /** A copy under another run. It shares the bytes with its source if the file system can. */
   copy(source: Manifest, runId: string, ttlSeconds?: number): Promise<Manifest> {
     return this.#mutex.run(async () => {
       const from = this.#folder(source);

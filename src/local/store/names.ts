@@ -20,7 +20,7 @@ export function checkName(name: string): string {
 }
 
 /**
- * The folder that holds what is called `name`. Different names never share one, also where the file system does not
+ * The folder that holds what is called `name`. Different names never share one, also if the file system does not
  * tell upper from lower case or treats some names as devices; the true name is in the manifest.
  */
 export function folderOf(name: string): string {

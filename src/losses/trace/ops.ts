@@ -13,7 +13,7 @@ export interface LossOps {
   readonly cat: (parts: readonly Tensor[], dim?: number) => Tensor;
   /** Joins along a new dimension; default the first. */
   readonly stack: (parts: readonly Tensor[], dim?: number) => Tensor;
-  /** 1 − x and the like, where the number stands first. */
+  /** 1 − x and the like, if the number stands first. */
   readonly sub: (a: Operand, b: Operand) => Tensor;
   /** a / b, element by element. */
   readonly div: (a: Operand, b: Operand) => Tensor;

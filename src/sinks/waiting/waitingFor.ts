@@ -1,6 +1,6 @@
 import type { TinkerEvent } from '../../client/events.js';
 
-/** What the service keeps us waiting for after this event; `before` where the event says nothing of it. */
+/** What the service keeps us waiting for after this event; `before` if the event says nothing of it. */
 export function waitingFor(event: TinkerEvent, before: string | undefined): string | undefined {
   switch (event.type) {
     case 'queue-state':

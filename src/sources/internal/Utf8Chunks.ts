@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer';
 export class Utf8Chunks {
   /** The first bytes of a character whose end has not come yet. */
   #open = Buffer.alloc(0);
-  /** Whether all of what was decoded last is UTF-8. Where it is not, U+FFFD stands for what is wrong. */
+  /** Whether all of what was decoded last is UTF-8. If it is not, U+FFFD stands for what is wrong. */
   isUtf8 = true;
 
   decode(chunk: Buffer): string {

@@ -82,7 +82,7 @@ export class JsonElementSplitter {
     else this.#pieces.push(Buffer.from(bytes));
   }
 
-  /** Throws where the array has not ended. */
+  /** Throws if the array has not ended. */
   end(): void {
     if (this.#empty) throw new SourceError(this.file, 'the file is empty');
     if (this.#state !== 'after') this.#fail('the JSON array does not end');

@@ -1,4 +1,5 @@
 import { constants } from 'node:buffer';
+import { messageOf } from '../../support/messageOf.js';
 import { checkPositive } from '../../support/checks.js';
 import type { RowOptions } from '../RowOptions.js';
 import { BadRowError } from '../SourceError.js';
@@ -44,7 +45,7 @@ export class RowTally<T> {
       });
       return [decoded];
     } catch (cause) {
-      this.skip(line, cause instanceof Error ? cause.message : String(cause), cause);
+      this.skip(line, messageOf(cause), cause);
       return [];
     }
   }

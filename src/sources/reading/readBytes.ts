@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { pipeline, type Readable, type Transform } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import * as zlib from 'node:zlib';
+import { messageOf } from '../../support/messageOf.js';
 import { SourceError } from '../SourceError.js';
 
 const CHUNK_BYTES = 256 * 1024;
@@ -50,7 +51,7 @@ export async function* readBytes(file: string, signal: AbortSignal, count: ByteC
     count.bytes = raw.bytesRead;
   } catch (cause) {
     if (cause instanceof SourceError) throw cause;
-    throw new SourceError(file, cause instanceof Error ? cause.message : String(cause), { cause });
+    throw new SourceError(file, messageOf(cause), { cause });
   } finally {
     stream?.destroy();
     raw?.destroy();

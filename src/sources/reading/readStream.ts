@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { messageOf } from '../../support/messageOf.js';
 import { SourceError } from '../SourceError.js';
 
 /** The bytes of a stream that somebody else has opened, in order; keeps the count. `name` is for messages. */
@@ -18,7 +19,7 @@ export async function* readStream(
       yield bytes;
     }
   } catch (cause) {
-    throw new SourceError(name, cause instanceof Error ? cause.message : String(cause), { cause });
+    throw new SourceError(name, messageOf(cause), { cause });
   } finally {
     signal.removeEventListener('abort', stop);
   }

@@ -1,4 +1,4 @@
-/** A value as one line of JSON: typed arrays as arrays, bytes as base64, bigints as numbers where that is exact. */
+/** A value as one line of JSON: typed arrays as arrays, bytes as base64, bigints as numbers if that is exact. */
 export function jsonLine(value: unknown): string {
   return `${JSON.stringify(value, plain)}\n`;
 }

@@ -1,4 +1,5 @@
 import { open, type FileHandle } from 'node:fs/promises';
+import { isRecord } from '../isRecord.js';
 
 /** One tensor of a safetensors file. Its bytes are `start` up to `end` of the file. */
 export interface TensorPlace {
@@ -118,9 +119,6 @@ function parseHeader(bytes: Uint8Array, length: number, name: string): Safetenso
   }
   return { tensors, metadata };
 }
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isTexts = (value: unknown): value is Readonly<Record<string, string>> =>
   isRecord(value) && Object.values(value).every((text) => typeof text === 'string');

@@ -19,7 +19,7 @@ export interface ProgressState {
   readonly waiting: string | undefined;
 }
 
-/** Something to tell on a line of progress. What has a lower `keep` is the first to go where there is no room; without one it stays. */
+/** Something to tell on a line of progress. What has a lower `keep` is the first to go if there is no room; without one it stays. */
 export interface Fact {
   readonly text: string;
   readonly keep?: number;
@@ -44,7 +44,7 @@ export function plainLine(state: ProgressState): string {
 }
 
 /**
- * A label, a bar where there is a fraction, and facts, on a line of at most `columns` cells. On a narrow terminal the bar is shorter,
+ * A label, a bar if there is a fraction, and facts, on a line of at most `columns` cells. On a narrow terminal the bar is shorter,
  * then facts go in the order of their `keep`, and the bar among them; what is too long even then is cut.
  */
 export function fitLine(label: string, fraction: number | undefined, told: readonly Fact[], columns: number): string {

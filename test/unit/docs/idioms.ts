@@ -35,7 +35,7 @@ const IDIOMS: readonly (readonly [RegExp, string])[] = [
 /** More of them, which only comments have. */
 const IN_COMMENTS: readonly (readonly [RegExp, string])[] = [
   [
-    /\b(?:undefined|absent|empty|null|NaN|none|nothing)`? where\b|@throws \w+(?: \d+)? where\b/,
+    /\b(?:undefined|absent|empty|null|NaN|none|nothing)`? where\b|@throws \w+(?: \d+)? where\b|\bthrows (?:at once )?where\b/,
     'undefined if, @throws … if',
   ],
   [/\bwhoever\b|(?:^|[.;:] )who (?!speaks|judges|is\b|has\b)\w+s\b/, 'a caller that, the reader'],

@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -25,10 +26,10 @@ beforeEach(async () => {
     onEnd: (sessionId) => ended.push(sessionId),
   });
 });
-afterEach(() => {
+afterEach(async () => {
   sessions.close();
-  // The end of a session may still be being written.
-  rmSync(folder, { recursive: true, maxRetries: 10 });
+  // The end of a session may still be being written: nothing may block that meanwhile.
+  await rm(folder, { recursive: true, maxRetries: 100, retryDelay: 50 });
 });
 const create = async () => (await sessions.create({ tags: [], sdkVersion: 'x', projectId: 'p' })).sessionId;
 

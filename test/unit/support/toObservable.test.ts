@@ -1,4 +1,4 @@
-import { lastValueFrom, of } from 'rxjs';
+import { lastValueFrom, type Observable, type ObservableInput, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { toObservable } from '../../../src/support/toObservable.js';
 
@@ -11,6 +11,9 @@ function* stepwise() {
   yield 2;
 }
 
+/** As libraries other than RxJS offer theirs. */
+const foreign = { '@@observable': () => of(1, 2) } as unknown as Observable<number>;
+
 describe('toObservable', () => {
   it.each([
     ['a value', 2],
@@ -18,8 +21,10 @@ describe('toObservable', () => {
     ['a promise', Promise.resolve(2)],
     ['an async iterable', later()],
     ['a generator', stepwise()],
+    ['an Observable of another library', foreign],
+    ['a stream', new Response('x').body!.pipeThrough(new TransformStream({ transform: (_, to) => to.enqueue(2) }))],
   ])('gives the last value of %s', async (_, returned) => {
-    expect(await lastValueFrom(toObservable<number>(returned))).toBe(2);
+    expect(await lastValueFrom(toObservable<number>(returned as number | ObservableInput<number>))).toBe(2);
   });
 
   it('takes a list for a value', async () => {

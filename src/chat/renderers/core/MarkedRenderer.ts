@@ -37,7 +37,7 @@ export abstract class MarkedRenderer extends MessageRenderer {
   }
 
   /**
-   * True where a complete response that never closes the thinking block its prompt opened has to be taken for text: families whose prompt
+   * True if a complete response that never closes the thinking block its prompt opened has to be taken for text: families whose prompt
    * opens one only at some turns.
    */
   protected get unclosedIsText(): boolean {

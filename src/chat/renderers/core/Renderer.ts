@@ -50,7 +50,7 @@ export interface SupervisedExample {
 export interface ParseOptions {
   /**
    * What the prompt left open. Default: what {@link Renderer.buildGenerationPrompt} leaves open after a user message. Say `text` where a
-   * prefill closed the thinking block, or where the family opens none after tool results (DeepSeek V3).
+   * prefill closed the thinking block, or if the family opens none after tool results (DeepSeek V3).
    */
   readonly start?: 'text' | 'thinking';
 }
@@ -135,13 +135,13 @@ export interface Renderer {
   readonly hasExtensionProperty: boolean;
   /** True when reasoning is left out of what is trained, without an error: `toDatums` counts and reports such rows. Default false. */
   readonly leavesOutThinking?: boolean;
-  /** The prompt that asks for the next message. Throws a `RendererError` where the family cannot write the conversation. */
+  /** The prompt that asks for the next message. Throws a `RendererError` if the family cannot write the conversation. */
   buildGenerationPrompt(messages: readonly Message[], options?: GenerationPromptOptions): ModelInput;
   /** The conversation as one training example. `trainOn` is `last_assistant_message` by default. */
   buildSupervisedExample(messages: readonly Message[], options?: SupervisedOptions): SupervisedExample;
   /**
    * The conversation as training examples that match what sampling sees: one when the family has the extension property, else one per
-   * trained message, each ending at it; neighbours are joined where the longer begins with the shorter. `trainOn` is
+   * trained message, each ending at it; neighbours are joined if the longer begins with the shorter. `trainOn` is
    * `last_assistant_turn` by default.
    */
   buildSupervisedExamples(messages: readonly Message[], options?: SupervisedOptions): SupervisedExample[];
@@ -156,6 +156,6 @@ export interface Renderer {
    * subscription has its own state.
    */
   parseStream(options?: ParseOptions): OperatorFunction<number | ArrayLike<number>, ResponseDelta>;
-  /** Messages to put before a conversation so that the model knows its tools. Throws a `RendererError` where the family has no tools. */
+  /** Messages to put before a conversation so that the model knows its tools. Throws a `RendererError` if the family has no tools. */
   declareTools(tools: readonly ToolSpec[], systemPrompt?: string): Message[];
 }

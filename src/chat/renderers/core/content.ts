@@ -40,7 +40,7 @@ export function onlyText(message: Pick<Message, 'content' | 'role'>, renderer: s
   return textOf(message);
 }
 
-/** Throws a {@link RendererError} where a message calls or declares tools, for families that would leave them out silently. */
+/** Throws a {@link RendererError} if a message calls or declares tools, for families that would leave them out silently. */
 export function withoutTools({ toolCalls = [], tools = [] }: Message, renderer: string): void {
   if (toolCalls.length > 0) throw new RendererError(`${renderer} has no way to write tool calls`);
   if (tools.length > 0) throw new RendererError(`${renderer} has no way to declare tools`);

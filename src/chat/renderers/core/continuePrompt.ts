@@ -30,7 +30,7 @@ export interface ContinuedPrompt {
  * comes after them is encoded. Text encoded again may become other ids than those that were sampled, and training on
  * those would be training on something the model never said.
  *
- * Falls back to the plain prompt, and says why, where the conversation is another one or the family rewrites its
+ * Falls back to the plain prompt, and says why, if the conversation is another one or the family rewrites its
  * history: one that drops thinking from earlier turns, for example.
  */
 export function continuePrompt(

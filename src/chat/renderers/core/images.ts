@@ -5,7 +5,7 @@ import { RendererError } from './RendererError.js';
 /** Tokens that a family spends on an image of this size. */
 export type ImageTokenRule = (width: number, height: number) => number;
 
-/** The chunk for an image, with its token count by the family's rule. Throws a `RendererError` where the size cannot be known. */
+/** The chunk for an image, with its token count by the family's rule. Throws a `RendererError` if the size cannot be known. */
 export function imageChunk(part: ImagePart, rule: ImageTokenRule): ModelInputChunk {
   const { data, location, format } = part;
   const count = (): number => part.expectedTokens ?? countTokens(part, rule);
@@ -104,6 +104,6 @@ export const kimiImageTokens: ImageTokenRule = (width, height) => {
 
 const INKLING_PATCH = 40;
 
-/** Inkling: patches of 40 pixels, with one column more where the width is a multiple of them. */
+/** Inkling: patches of 40 pixels, with one column more if the width is a multiple of them. */
 export const inklingImageTokens: ImageTokenRule = (width, height) =>
   (Math.floor(width / INKLING_PATCH) + 1) * Math.ceil(height / INKLING_PATCH);

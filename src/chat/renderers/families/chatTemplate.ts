@@ -29,7 +29,7 @@ export interface ChatTemplateOptions {
  *
  * Message text is marked before rendering and unmarked after, so special tokens are recognised only in the template's own words. Spans of
  * replies are found by rendering the conversation up to them with the generation prompt: what is written beyond it is theirs, up to and
- * including the first stop token after it. Calls are read in the common `<tool_call>` JSON form where the tokenizer has that token.
+ * including the first stop token after it. Calls are read in the common `<tool_call>` JSON form if the tokenizer has that token.
  */
 export class ChatTemplateRenderer extends MarkedRenderer {
   /** Whether history changes is the template's secret, so every reply gets its own example; those that extend each other are joined. */

@@ -25,7 +25,7 @@ export interface KimiOptions {
 const SYSTEM_PROMPT = 'You are Kimi, an AI assistant created by Moonshot AI.';
 
 /**
- * Kimi K2, K2.5 and K2.6: `<|im_user|>user<|im_middle|>…<|im_end|>`, a thinking block on every reply, Moonshot's system prompt where none is
+ * Kimi K2, K2.5 and K2.6: `<|im_user|>user<|im_middle|>…<|im_end|>`, a thinking block on every reply, Moonshot's system prompt if none is
  * given.
  *
  * A turn lasts from the last reply that called no tool, so reasoning survives a whole exchange with tools.

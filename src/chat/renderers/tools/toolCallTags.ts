@@ -30,7 +30,7 @@ const WORDS = new Map<string, Json>([
   ['None', null],
 ]);
 
-/** JSON where it is JSON, Python's words for true, false and null, else the text itself. */
+/** JSON if it is JSON, Python's words for true, false and null, else the text itself. */
 function valueOf(text: string): Json {
   const word = WORDS.get(text.trim());
   if (word !== undefined) return word;

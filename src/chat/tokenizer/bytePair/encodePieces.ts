@@ -19,7 +19,7 @@ export const withAllSteps = (json: TokenizerJson): object => ({
   added_tokens: [],
 });
 
-/** A library instance without added tokens, and the encoder of pieces that stands in for its model where there is one. */
+/** A library instance without added tokens, and the encoder of pieces that stands in for its model if there is one. */
 export interface PlainLibrary {
   readonly library: Library;
   readonly pairs: BytePairEncoder | undefined;

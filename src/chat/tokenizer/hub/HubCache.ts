@@ -54,7 +54,7 @@ export class HubCache {
     await this.#write(this.#absentPath(commit, file), '');
   }
 
-  /** Puts a blob into the folder of a commit: as a relative link, or as a copy where the system allows none. */
+  /** Puts a blob into the folder of a commit: as a relative link, or as a copy if the system allows none. */
   async link(etag: string, commit: string, file: string): Promise<string> {
     const blob = this.blobPath(etag);
     const path = this.snapshotPath(commit, file);

@@ -19,7 +19,7 @@ export interface HubOptions {
   readonly offline?: boolean;
   /** Called for every event of every file. */
   readonly onProgress?: (event: HubEvent) => void;
-  /** Attempts after the first where the connection or the server fails. Default 4. */
+  /** Attempts after the first if the connection or the server fails. Default 4. */
   readonly retries?: number;
   /** Wait before the second attempt, doubled for each further one. Default 500. */
   readonly retryDelayMs?: number;

@@ -12,7 +12,7 @@ export type OnBytes = (receivedBytes: number, totalBytes: number | undefined) =>
 /**
  * Fetches a blob to its place in the cache, continuing where an interrupted download stopped.
  *
- * The bytes are checked against the etag before they get their final name. Where a resumed file does not match (two processes may have
+ * The bytes are checked against the etag before they get their final name. If a resumed file does not match (two processes may have
  * written to it), it is fetched once more from the start under a new name.
  */
 export async function downloadBlob(

@@ -24,7 +24,7 @@ interface Job {
  *
  * Cold: nothing is asked before subscribe. `file-progress` while bytes arrive, `file-retry` before another try, then `file-ready` or
  * `file-absent`, then it completes; {@link hubEvents$} carries the same events. A cached
- * file of a pinned commit is not looked up again. Where the hub refuses or cannot be reached, a cached file of that revision is used;
+ * file of a pinned commit is not looked up again. If the hub refuses or cannot be reached, a cached file of that revision is used;
  * without one it errors with a `TokenizerError`. Unsubscribing stops the download, and a later one continues where it stopped.
  */
 export function downloadHubFile(repo: string, file: string, options: HubOptions = {}): Observable<HubEvent> {

@@ -52,7 +52,7 @@ async function send(
   }
 }
 
-/** Looks a file up. Rejects with a TokenizerError that says what to do where the hub refuses. */
+/** Looks a file up. Rejects with a TokenizerError that says what to do if the hub refuses. */
 export async function fileMetadata(
   repo: string,
   file: string,

@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { messageOf } from '../../../support/messageOf.js';
 import { tokenizerFromRecipe } from './fromRecipe.js';
 import type { TokenizerRecipe } from './recipe.js';
 
@@ -21,7 +22,7 @@ if (port !== null) {
       .then((tokenizer) => join(texts.map((text) => tokenizer.encode(text))))
       .then(
         (answer) => port.postMessage(answer, [answer.tokens.buffer, answer.ends.buffer]),
-        (error: unknown) => port.postMessage({ error: error instanceof Error ? error.message : String(error) }),
+        (error: unknown) => port.postMessage({ error: messageOf(error) }),
       );
   });
 }

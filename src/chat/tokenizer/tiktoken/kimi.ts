@@ -42,7 +42,7 @@ export interface KimiFiles {
  * Kimi's tokenizer, which comes as a rank file with Python code instead of a tokenizer.json.
  *
  * 256 special tokens follow the ranks; those that the config does not name are `<|reserved_token_N|>`. Rejects with a `TokenizerError` for a
- * broken rank file, or where the optional package `tiktoken` is missing.
+ * broken rank file, or if the optional package `tiktoken` is missing.
  */
 export async function kimiTokenizer(id: string, files: KimiFiles): Promise<TiktokenTokenizer> {
   const { config } = files;

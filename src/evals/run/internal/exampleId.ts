@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** The id of a task: its own `id` where it has one, else a digest of what it holds, whatever the order of its keys. */
+/** The id of a task: its own `id` if it has one, else a digest of what it holds, whatever the order of its keys. */
 export function exampleId(task: unknown): string {
   const own = typeof task === 'object' && task !== null ? (task as { readonly id?: unknown }).id : undefined;
   if (typeof own === 'string' && own !== '') return own;

@@ -35,7 +35,7 @@ export function encodeSafetensors(
   return file;
 }
 
-/** Decodes a safetensors file to float32 tensors. Throws where it is cut short, overlaps, or holds another dtype. */
+/** Decodes a safetensors file to float32 tensors. Throws if it is cut short, overlaps, or holds another dtype. */
 export function decodeSafetensors(file: Uint8Array): SafetensorsFile {
   const { tensors, metadata = {} } = decodeHeader(file, 'the data');
   const decoded: Record<string, NamedTensor> = {};

@@ -32,7 +32,7 @@ export interface BaseGradients {
   readonly linears: readonly number[];
 }
 
-/** Copies the weights into the heap. Throws where a tensor is missing or of another shape. */
+/** Copies the weights into the heap. Throws if a tensor is missing or of another shape. */
 export function loadBaseModel(
   heap: Heap,
   shape: ModelShape,

@@ -94,7 +94,7 @@ export class EngineCore {
     this.#samplers.set(samplerId, this.#sampler(source));
   }
 
-  /** Queues a sample; `cancel` ends it wherever it is. Throws at once where the request is wrong. */
+  /** Queues a sample; `cancel` ends it wherever it is. Throws at once if the request is wrong. */
   sample(
     samplerId: string,
     request: SampleRequest,

@@ -39,7 +39,7 @@ function gradientNorm(gradients: Float32Array): number {
 }
 
 /**
- * One step of `torch.optim.AdamW` in place, after `torch.nn.utils.clip_grad_norm_` where a norm is given: weight decay
+ * One step of `torch.optim.AdamW` in place, after `torch.nn.utils.clip_grad_norm_` if a norm is given: weight decay
  * is decoupled, the moments are bias-corrected. Returns the norm before clipping.
  */
 export function adamStep(

@@ -93,7 +93,7 @@ export class TrainingModel {
   }
 
   /**
-   * One AdamW step. Without gradients nothing changes, as in PyTorch where no parameter has one. Nor does anything where the
+   * One AdamW step. Without gradients nothing changes, as in PyTorch if no parameter has one. Nor does anything where the
    * weights would not be finite afterwards, as with a learning rate that is far too high.
    */
   optimStep(options: AdamOptions): { readonly metrics: Record<string, number> } {
