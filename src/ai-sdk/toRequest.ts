@@ -1,6 +1,6 @@
 import type { ToolSpec } from '../chat/renderers/core/Message.js';
 import type { ChatRequest } from '../serve/completion/ChatRequest.js';
-import { askForJson } from '../serve/completion/jsonOutput.js';
+import { askForJson } from '../serve/json/jsonOutput.js';
 import type { SamplingParams } from '../wire/sampling.js';
 import { toMessages } from './toMessages.js';
 import type { CallOptions, Warning } from './types.js';

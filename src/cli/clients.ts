@@ -1,5 +1,4 @@
-import { readFile } from 'node:fs/promises';
-import type { AdminClient, RestClient, ServerProfile, ServiceClient, ServiceClientOptions } from '../client/index.js';
+import type { AdminClient, RestClient, ServiceClient, ServiceClientOptions } from '../client/index.js';
 import { CliError } from './CliError.js';
 import { INTERRUPTED, note, type Context } from './context.js';
 import { waitFor, type Label } from './terminal/waitFor.js';
@@ -42,24 +41,11 @@ async function ask<C extends RestClient | AdminClient, T>(
   return answer;
 }
 
-/** The profile that `TINKER_PROFILE` names, if it does. */
-async function givenProfile(): Promise<{ readonly profile?: ServerProfile }> {
-  const file = process.env['TINKER_PROFILE'] ?? '';
-  if (file === '') return {};
-  const { readProfile } = await import('../client/index.js');
-  try {
-    return { profile: readProfile(JSON.parse(await readFile(file, 'utf8'))) };
-  } catch (error) {
-    throw new CliError(`TINKER_PROFILE: ${file} cannot be used: ${(error as Error).message}`);
-  }
-}
-
 /** A client with a session. What the service wants to be shown goes to standard error, around the progress line. */
 export async function openService(context: Context, options: ServiceClientOptions = {}): Promise<ServiceClient> {
   const { ServiceClient, describeEvent } = await import('../client/index.js');
   const service = new ServiceClient({
     ...target(context),
-    ...(await givenProfile()),
     ...options,
     ...quiet(),
   });

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Observable } from 'rxjs';
+import { plainText } from '../support/plainText.js';
 
 /** Where a command writes: standard output, standard error, or a test's collector. */
 export interface Output {
@@ -23,7 +24,7 @@ export interface Surroundings {
   readonly onInterrupt: (listener: () => void) => () => void;
   readonly now: () => number;
   /** Commands in a text, as the user calls them. */
-  readonly asCalled: (text: string) => string;
+  readonly withNpxPrefix: (text: string) => string;
 }
 
 export type Format = 'table' | 'json';
@@ -43,7 +44,11 @@ export type Run<A extends readonly unknown[], O> = (context: Context, options: O
 /** The exit code after Ctrl-C, as shells expect it. */
 export const INTERRUPTED = 130;
 
-/** Writes a line for the user, over a progress line if one is there. */
-export function note({ stderr, asCalled }: Pick<Context, 'stderr' | 'asCalled'>, text: string): void {
-  stderr.write(`${stderr.isTTY === true ? '\r\u001b[K' : ''}${asCalled(text)}\n`);
+/** Writes a line for the user, over a progress line if one is there. What a server or a file said in it cannot steer the terminal. */
+export function note(
+  { stderr, withNpxPrefix }: Pick<Context, 'stderr' | 'withNpxPrefix'>,
+  text: string,
+  prefix = '',
+): void {
+  stderr.write(`${stderr.isTTY === true ? '\r\u001b[K' : ''}${prefix}${plainText(withNpxPrefix(text))}\n`);
 }

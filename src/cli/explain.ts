@@ -23,6 +23,9 @@ const TINKER: Readonly<Record<string, readonly [message: string, advice?: string
 const SYSTEM: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or folder',
   EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'is on a read-only disk',
+  EDQUOT: 'the quota of the disk is used up',
   EADDRINUSE: 'the port is in use already',
   ENOSPC: 'no space left on the device',
   EISDIR: 'is a folder',

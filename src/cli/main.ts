@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { asCalled } from './asCalled.js';
+import { withNpxPrefix } from './withNpxPrefix.js';
 import { INTERRUPTED, type Output } from './context.js';
 import { runCli } from './program.js';
 
@@ -65,7 +65,7 @@ const code = await runCli(process.argv.slice(2), {
   stderr,
   onInterrupt,
   now: () => Date.now(),
-  asCalled: (text) => asCalled(text, process.env),
+  withNpxPrefix: (text) => withNpxPrefix(text, process.env),
 });
 // Written out before the process ends, also through a pipe; sockets and timers that are left must not keep it.
 await Promise.all([stdout, process.stderr].map((to) => new Promise<void>((resolve) => to.write('', () => resolve()))));

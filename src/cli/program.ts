@@ -4,15 +4,18 @@ import type { Surroundings } from './context.js';
 import { note } from './context.js';
 import type { Declaration } from './declare.js';
 import { explain } from './explain.js';
-import { declareAccount } from './groups/account.js';
-import { declareBilling } from './groups/billing.js';
-import { declareCheckpoint } from './groups/checkpoint.js';
-import { declareEvaluation } from './groups/evaluation.js';
-import { declareReinforcement } from './groups/reinforcement.js';
-import { declareRun } from './groups/run.js';
-import { declareSession } from './groups/session.js';
-import { declareTool } from './groups/tool.js';
-import { declareWork } from './groups/work.js';
+import { declareAuth } from './auth/command.js';
+import { declareBilling } from './billing/command.js';
+import { declareCheckpoint } from './checkpoint/command.js';
+import { declareDoctor } from './doctor/command.js';
+import { declareEval } from './eval/command.js';
+import { declareLocal } from './local/command.js';
+import { declareModel } from './model/command.js';
+import { declareRun, declareTraining } from './run/command.js';
+import { declareSample } from './sample/command.js';
+import { declareServe } from './serve/command.js';
+import { declareSession } from './session/command.js';
+
 import { HELP_PAGES, arrangeHelp } from './helpPages.js';
 import { styleFor } from './terminal/style.js';
 
@@ -37,15 +40,18 @@ export function buildProgram(declaration: Declaration): Command {
       outputError: (text, write) => write(`${styleFor(stderr).red('Error:')} ${text.replace(/^error: /, '')}`),
     });
   for (const declare of [
-    declareWork,
-    declareReinforcement,
-    declareEvaluation,
-    declareAccount,
+    declareLocal,
+    declareTraining,
+    declareSample,
+    declareServe,
+    declareEval,
+    declareAuth,
+    declareModel,
     declareRun,
     declareCheckpoint,
     declareSession,
     declareBilling,
-    declareTool,
+    declareDoctor,
   ])
     declare(program, declaration);
   arrangeHelp(program);
@@ -69,7 +75,7 @@ export async function runCli(args: readonly string[], surroundings: Surroundings
 
 function tell(error: unknown, surroundings: Surroundings): number {
   const { message, details, exitCode } = explain(error);
-  note(surroundings, `${styleFor(surroundings.stderr).red('Error:')} ${message}`);
+  note(surroundings, message, `${styleFor(surroundings.stderr).red('Error:')} `);
   if (details !== undefined) note(surroundings, details);
   if (process.env['TINKER_LOG'] === 'debug' && error instanceof Error && !(error instanceof CliError))
     note(surroundings, error.stack ?? '');

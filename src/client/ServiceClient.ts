@@ -28,7 +28,6 @@ import type { TinkerEvent } from './events.js';
 import { Lifecycle } from './session/Lifecycle.js';
 import { logTo } from './session/log.js';
 import { prepare, withoutUndefined } from '../wire/record.js';
-import { checkPlannedUse, foresee, type ForeseenProblem, type PlannedUse } from './profile.js';
 import { RestClient, type CopyWeightsOptions } from './RestClient.js';
 import type { SamplingClient, SamplingClientOptions } from './SamplingClient.js';
 import { SamplingSessions, checkSource, type SamplerSource } from './sampling/samplingSessions.js';
@@ -132,22 +131,6 @@ export class ServiceClient {
   getServerCapabilities(options: CallOptions = {}): TinkerFuture<GetServerCapabilitiesResponse> {
     const call: Call = { method: 'GET', path: 'get_server_capabilities', lane: 'rest' };
     return this.#lifecycle.start(() => this.#connection.call(call, GetServerCapabilitiesResponse), undefined, options);
-  }
-
-  /**
-   * What of a plan will not work here, or not as the protocol says: by the server's list of models, and by the `profile` that this client
-   * was given. Empty where nothing is known against it. Opens no session.
-   */
-  checkUse(use: PlannedUse, options: CallOptions = {}): TinkerFuture<readonly ForeseenProblem[]> {
-    const call: Call = { method: 'GET', path: 'get_server_capabilities', lane: 'rest' };
-    const { profile } = this.#connection;
-    const look = (): Observable<readonly ForeseenProblem[]> => {
-      checkPlannedUse(use);
-      return this.#connection
-        .call(call, GetServerCapabilitiesResponse)
-        .pipe(map((capabilities) => foresee(use, { profile, capabilities })));
-    };
-    return this.#lifecycle.start(look, undefined, options);
   }
 
   /** Checkpoints, runs and sessions over this client's connection. Opens no session. */

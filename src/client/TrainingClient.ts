@@ -45,7 +45,6 @@ import type { SamplingSessions } from './sampling/samplingSessions.js';
 import { SavedWeights } from './training/SavedWeights.js';
 import type { OpenSession } from './session/Session.js';
 import type { OnAccepted, TinkerFuture } from './TinkerFuture.js';
-import { refuseAbsent } from './profile.js';
 import { checkLoss, checkName, chosenOptimizer, prepareData } from './training/trainingInput.js';
 
 /** Options of a pass; which config there is depends on the loss. */
@@ -169,8 +168,6 @@ export class TrainingClient {
       json: () => {
         this.#refuseEmptyStep();
         const chosen = chosenOptimizer(params);
-        if ('optimizerParams' in chosen)
-          refuseAbsent(this.#session.connection.profile, `optimizer: ${chosen.optimizerParams.type}`);
         return prepare(OptimStepRequest, { ...chosen, modelId: this.modelId });
       },
       format: { json: OptimStepResponse },
@@ -202,7 +199,6 @@ export class TrainingClient {
   saveWeightsExternal(name: string, options: SaveExternalOptions = {}): TinkerFuture<SavedWeights> {
     const { ageEncryptionRecipients, ...rest } = withoutCallOptions(options);
     return this.#save(options, 'SaveWeightsExternal', 'save_weights_external', SaveWeightsExternalResponse, () => {
-      refuseAbsent(this.#session.connection.profile, 'archives: exports with signed addresses');
       return prepare(
         SaveWeightsExternalRequest,
         withoutUndefined({
@@ -384,7 +380,6 @@ export class TrainingClient {
       const prepared = prepareData(data);
       const lossFnConfig = options.lossFnConfig && ({ ...options.lossFnConfig } as LossFnConfig);
       checkLoss(lossFn, lossFnConfig);
-      refuseAbsent(this.#session.connection.profile, `loss: ${lossFn}`);
       const forwardOnly = requestType === 'Forward';
       const pass: Pass = { forwardOnly, data: prepared, lossFn, ...(lossFnConfig && { lossFnConfig }) };
       return this.#queue.pass(pass, onAccepted);

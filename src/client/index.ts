@@ -13,14 +13,6 @@ export * from './errors.js';
 export type { RequestType, TinkerEvent, TinkerEventType, WorkKind } from './events.js';
 export { describe as describeEvent, logTo, type LogLevel } from './session/log.js';
 export {
-  readProfile,
-  type Feature,
-  type FeatureState,
-  type ForeseenProblem,
-  type PlannedUse,
-  type ServerProfile,
-} from './profile.js';
-export {
   RestClient,
   type AccessOptions,
   type AccessScope,

@@ -7,7 +7,8 @@ export { type Budget, budgetSpent, type BudgetSpent } from './cost/budgetSpent.j
 export { type ModelPrice, type PriceList, readPrices } from './cost/prices.js';
 export { type Reconciliation, reconcileCost } from './cost/reconcileCost.js';
 export { type Cost, priceOf, type TokenCounts, trackCost, type TrackCostOptions } from './cost/trackCost.js';
-export { withCost } from './cost/withCost.js';
+export { readSpent, type Spent, type SpentLine } from './cost/readSpent.js';
+export { withCost, type WithCostOptions } from './cost/withCost.js';
 export { withinBudget, type WithinBudgetOptions } from './cost/withinBudget.js';
 export { answers, type AnswersOptions } from './run/answers.js';
 export { evaluate, type EvaluateOptions } from './run/evaluate.js';
@@ -25,7 +26,13 @@ export { jsonSchema } from './scorers/jsonSchema.js';
 export { judged, type JudgedOptions } from './scorers/judged.js';
 export { numeric, type NumericOptions } from './scorers/numeric.js';
 export type { Score, ScoreArgs, Scorer } from './scorers/scorer.js';
-export { compareEvals, type CompareOptions, type EvalComparison, type EvalPair } from './statistics/compareEvals.js';
+export {
+  compareEvals,
+  type CompareOptions,
+  type EvalComparison,
+  type EvalPair,
+  type EvalVerdict,
+} from './statistics/compareEvals.js';
 export { differenceInterval, type Interval, meanInterval } from './statistics/intervals.js';
 export { passAtK } from './statistics/passAtK.js';
 export {

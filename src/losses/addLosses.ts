@@ -10,7 +10,7 @@ import type { TracedLoss } from './TracedLoss.js';
  * ```ts
  * const loss = addLosses(clippedPolicyGradient(), klToReference({ coefficient: 0.05 }), entropyBonus({ coefficient: 0.01 }));
  * ```
- * @throws ValidationError for a loss of pairs, and where two losses declare an input differently.
+ * @throws ValidationError for a loss of pairs, and where two losses declare an input differently or report a metric of one name.
  */
 export function addLosses(first: TracedLoss, ...others: readonly TracedLoss[]): TracedLoss {
   const all = [first, ...others];
@@ -28,9 +28,19 @@ export function addLosses(first: TracedLoss, ...others: readonly TracedLoss[]): 
     const made = all.map(({ record }) => record(inputsOf, ops));
     const parts = made.map((each) => (each instanceof Tensor ? { loss: each, metrics: {} } : each));
     const [head, ...rest] = parts;
+    const metrics = new Map<string, { readonly value: Tensor; readonly of: string }>();
+    for (const [place, part] of parts.entries()) {
+      for (const [key, value] of Object.entries(part.metrics ?? {})) {
+        const metric = key.replace(/:mean$/, '');
+        const [known, of] = [metrics.get(metric)?.of, all[place]!.name];
+        if (known !== undefined)
+          throw new ValidationError(`${known} and ${of} both report the metric ${metric}: rename one`);
+        metrics.set(metric, { value, of });
+      }
+    }
     return {
       loss: rest.reduce((sum, { loss }) => sum.add(loss), head!.loss),
-      metrics: Object.assign({}, ...parts.map(({ metrics }) => metrics)) as Record<string, Tensor>,
+      metrics: Object.fromEntries(Array.from(metrics, ([metric, { value }]) => [metric, value])),
     };
   };
   return traced({ name: all.map(({ name }) => name).join('_plus_'), expression, ranks, entry: addLosses });

@@ -7,7 +7,7 @@ import {
   type Subscription,
 } from 'rxjs';
 import { checkAtLeast } from '../support/checks.js';
-import { Queue } from '../wire/Queue.js';
+import { Queue } from '../support/Queue.js';
 import { Gate, withGate } from './gate.js';
 import { Downstream, type Heard, listen, mayBeFed } from './gates/listen.js';
 import { WatchedQueue } from './gates/backpressureEvents.js';

@@ -6,7 +6,7 @@ import {
   type ObservedValueOf,
   type OperatorFunction,
 } from 'rxjs';
-import { Queue } from '../wire/Queue.js';
+import { Queue } from '../support/Queue.js';
 import { Gate, withGate } from './gate.js';
 import { Downstream, type Heard, listen, mayBeFed } from './gates/listen.js';
 import { WatchedQueue } from './gates/backpressureEvents.js';

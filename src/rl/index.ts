@@ -23,13 +23,14 @@ export {
 } from './environments/conversation.js';
 export { distill, type DistillOptions } from './distill.js';
 export { type GroupReward, groupRewards, type GroupRewardsOptions } from './rewards/groupRewards.js';
+export { RolloutsFailedError } from './learning/FailedGroups.js';
 export { grpo } from './learning/grpo.js';
 export type { GrpoOptions, KlPenaltyOptions, Reference, RlTrainer } from './learning/GrpoOptions.js';
 export { judge, type JudgeOptions } from './rewards/judge.js';
 export { LivePolicy, type PolicyVersion } from './pacing/LivePolicy.js';
 export { type Compare, pairwise, type PairwiseOptions } from './rewards/pairwise.js';
 export { reinforce, type ReinforceOptions } from './reinforce.js';
-export { resumeRl, type RlResumePoint } from './log/resumeRl.js';
+export { resumeRl, type ResumeRlOptions, type RlResumePoint } from './log/resumeRl.js';
 export type { DropReason, RlEvent, RlListener, RlWarningCode, SampleEvent } from './pacing/rlEvent.js';
 export { rlLog, type RlLogOptions } from './log/rlLog.js';
 export type { ClipBounds, RlLoss } from './learning/rlLoss.js';

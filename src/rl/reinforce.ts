@@ -34,8 +34,15 @@ export function reinforce<T, S extends Sampleable = SamplingClient>(
   const pipeline = (policy: LivePolicy<S>): OperatorFunction<T, RlStep<T>> => {
     const sampling = rollouts<T, S>(agent, { ...options, policy });
     const training = grpo<T, S>(trainer, { ...options, policy });
-    const { groupReward, onEvent } = options;
-    const judging = groupReward === undefined ? identity<Observable<Group<T>>> : groupRewards(groupReward, { onEvent });
+    const { groupReward, timeoutMs, onEvent, scheduler } = options;
+    const judging =
+      groupReward === undefined
+        ? identity<Observable<Group<T>>>
+        : groupRewards(groupReward, {
+            onEvent,
+            ...(timeoutMs === undefined ? {} : { timeoutMs }),
+            ...(scheduler === undefined ? {} : { scheduler }),
+          });
     return (source) => source.pipe(sampling, judging, advantages<T>(options.advantages), training);
   };
   // Options are checked at the call; each subscriber has a policy of its own.

@@ -2,10 +2,13 @@ import { concatMap, defer, finalize, from, map, type ObservableInput } from 'rxj
 import { toObservable } from '../support/toObservable.js';
 import type { Renderer } from '../chat/renderers/core/Renderer.js';
 import type { SamplingClient } from '../client/SamplingClient.js';
+import { numberOf, REWARDS } from '../rl/rewards/numberOf.js';
 import type { Rollout, RolloutHook } from '../rl/sampling/rollout.js';
 import { systemUuid } from '../transport/system.js';
 import { GatewayError } from './http/GatewayError.js';
+import { SchemaChecker } from './json/SchemaChecker.js';
 import type { RecordedSession } from './record/recordSession.js';
+import { ItemStore } from './responses/ItemStore.js';
 import { startGateway, type ServedGateway } from './startGateway.js';
 
 /** Where an agent finds its model. */
@@ -24,8 +27,8 @@ export interface AgentEndpoint {
   readonly seed: number;
 }
 
-/** What came of it: a reward, or a reward with what else is worth knowing. */
-export type AgentResult = number | Omit<Rollout, 'turns'>;
+/** What came of it: a reward, or a reward with what else is worth knowing. `true` is 1 and `false` is 0. */
+export type AgentResult = number | boolean | Omit<Rollout, 'turns'>;
 
 /** Options of `agentRollout`. */
 export interface AgentRolloutOptions {
@@ -75,11 +78,13 @@ export function agentRollout<T>(
 
 function toRollout(result: AgentResult, { turns, branches }: RecordedSession): Rollout {
   if (turns.length === 0) throw new Error('the agent ended without asking its model for anything');
-  const rest = typeof result === 'number' ? { reward: result } : result;
+  const isPlain = typeof result !== 'object' || result === null || !('reward' in result);
+  const { metrics, ...rest }: Omit<Rollout, 'turns'> = isPlain ? { reward: result as number } : result;
   return {
     ...rest,
+    reward: numberOf(rest.reward, 'the reward of an agent', REWARDS),
     turns: [...turns],
-    metrics: { 'agent/branches': branches, 'agent/turns': turns.length, ...rest.metrics },
+    metrics: { 'agent/branches': branches, 'agent/turns': turns.length, ...metrics },
   };
 }
 
@@ -95,20 +100,31 @@ class SharedGateway {
 
   acquire(): Promise<ServedGateway> {
     this.#users++;
-    return (this.#gateway ??= startGateway(
-      {
+    return (this.#gateway ??= this.#start());
+  }
+
+  async #start(): Promise<ServedGateway> {
+    const checker = new SchemaChecker();
+    const { served } = await startGateway({
+      gateway: {
         find: () => Promise.reject(new GatewayError(404, 'this address belongs to no rollout that is running')),
         mainName: MODEL,
         maxTokens: this.#maxTokens,
         pieceTokens: undefined,
         jsonRetries: 0,
+        checkJson: (schema, json) => checker.check(schema, json),
+        strict: false,
+        items: new ItemStore(),
         nowMs: () => Date.now(),
         newId: systemUuid,
         onReply: () => undefined,
       },
-      () => [MODEL],
-      { maxRequests: 100_000 },
-    ));
+      names: () => [MODEL],
+      reachable: () => true,
+      options: { maxRequests: 100_000 },
+      close: () => checker.close(),
+    });
+    return served;
   }
 
   release(): void {

@@ -4,7 +4,9 @@
  * @module tinker-rx/serve
  */
 export { agentRollout, type AgentEndpoint, type AgentResult, type AgentRolloutOptions } from './agentRollout.js';
-export type { SamplerSourceClient } from './models/ModelShelf.js';
+export type { GatewayKey } from './http/access.js';
+export type { AccessEntry } from './http/Metrics.js';
+export type { SamplerSourceClient, ServedSampler } from './models/ModelCache.js';
 export type { RecordedSession } from './record/recordSession.js';
-export { serveSampler, type ServedSampler, type ServeOptions } from './serveSampler.js';
-export type { GatewayOptions, ServedGateway } from './startGateway.js';
+export { serveSampler, type SamplerOpener, type ServeOptions } from './serveSampler.js';
+export type { CloseGatewayOptions, GatewayOptions, ServedGateway } from './startGateway.js';

@@ -1,12 +1,15 @@
 import type { Renderer } from '../chat/renderers/core/Renderer.js';
-import type { SamplingClient } from '../client/SamplingClient.js';
 import { systemUuid } from '../transport/system.js';
-import type { ChatModel } from './completion/ChatRequest.js';
-import { ModelShelf, type SamplerSourceClient } from './models/ModelShelf.js';
+import { ValidationError } from '../wire/tinkerError.js';
+import { SchemaChecker } from './json/SchemaChecker.js';
+import { ModelCache, withService, type SamplerSourceClient, type ServedSampler } from './models/ModelCache.js';
+import { Renewable } from './models/Renewable.js';
+import { ServiceWatch } from './models/ServiceWatch.js';
+import { ItemStore } from './responses/ItemStore.js';
 import { positive, startGateway, type GatewayOptions, type ServedGateway } from './startGateway.js';
 
-/** What {@link serveSampler} needs of a sampler. A `SamplingClient` is one. */
-export type ServedSampler = Pick<SamplingClient, 'sample' | 'getRenderer' | 'getBaseModel'>;
+/** Opens the sampler to serve, and opens it again when the service was started again and no longer knows it. */
+export type SamplerOpener = (service: SamplerSourceClient) => PromiseLike<ServedSampler>;
 
 /** Options of {@link serveSampler}. */
 export interface ServeOptions extends GatewayOptions {
@@ -14,16 +17,31 @@ export interface ServeOptions extends GatewayOptions {
   readonly modelName?: string;
   /** Writes and reads conversations. Default: the one recommended for the model. */
   readonly renderer?: Renderer;
-  /** Opens checkpoints that callers name as `model`: `tinker://…/sampler_weights/…` or `run@step`. Default: none can be named. */
-  readonly service?: SamplerSourceClient;
+  /**
+   * Opens checkpoints that callers name as `model`: `tinker://…/sampler_weights/…` or `run@step`, and tells how long
+   * contexts are. As a function, the gateway opens and closes the client itself, and opens another one when the service
+   * was started again. Default: no checkpoint can be named.
+   */
+  readonly service?: SamplerSourceClient | (() => SamplerSourceClient | PromiseLike<SamplerSourceClient>);
   /** Most checkpoints kept open. Default 4. */
   readonly maxModels?: number;
-  /** Maximum tokens that one request may sample. Default 16,384. */
+  /** Maximum tokens that one request may sample. Default 16,384, and never more than the context has left. */
   readonly maxTokens?: number;
+  /** How many tokens prompt and answer may have together. Default: what `service` says; without it, not checked. */
+  readonly contextTokens?: number;
+  /** Longest prompt that is encoded, in characters. Default 16 per token of the context, at most 786,432. */
+  readonly maxPromptChars?: number;
   /** Streams in pieces of this many tokens, each a separate request. Default: streams deliver the finished answer. */
   readonly pieceTokens?: number;
   /** How often an answer that does not fit its JSON schema is sampled again. Default 2. */
   readonly jsonRetries?: number;
+  /**
+   * Refuse a forced tool call, penalties, an effort and the like with 400. Default false: the answer comes without
+   * them, and its header `x-gateway-warning` names them.
+   */
+  readonly strict?: boolean;
+  /** How often to check the service while callers wait, in milliseconds. Default 5,000. */
+  readonly checkServiceMs?: number;
 }
 
 /**
@@ -34,38 +52,86 @@ export interface ServeOptions extends GatewayOptions {
  * const gateway = await serveSampler(sampler);
  * const client = new OpenAI({ baseURL: gateway.baseURL, apiKey: gateway.apiKey });
  * ```
- * Listens on this machine only by default, and always asks for a key. A field that it cannot honour is a 400
- * that names it. Rejects with the system's error when the port is taken.
+ * Listens on this machine only by default, and always asks for a key. A gateway that must survive a restart of its
+ * service opens its sampler itself:
+ * ```ts
+ * const gateway = await serveSampler((service) => service.createSamplingClient({ baseModel: 'Qwen/Qwen3-8B' }), {
+ *   service: () => new ServiceClient(),
+ * });
+ * ```
+ * Rejects with the system's error when the port is taken.
  */
-export async function serveSampler(sampler: ServedSampler, options: ServeOptions = {}): Promise<ServedGateway> {
-  const { renderer, service, jsonRetries = 2, pieceTokens } = options;
+export async function serveSampler(
+  sampler: ServedSampler | SamplerOpener,
+  options: ServeOptions = {},
+): Promise<ServedGateway> {
+  const { renderer, jsonRetries = 2, pieceTokens, contextTokens, maxPromptChars, strict = false } = options;
   const maxTokens = positive('maxTokens', options.maxTokens ?? 16_384);
-  if (pieceTokens !== undefined) positive('pieceTokens', pieceTokens);
-  const mainName = options.modelName ?? (await sampler.getBaseModel());
-  const open = async (): Promise<ChatModel> => ({
-    sampler,
-    renderer: renderer ?? (await sampler.getRenderer()),
-    newId: systemUuid,
-  });
-  const shelf = new ModelShelf({
-    main: { name: mainName, open },
+  const limits = { pieceTokens, contextTokens, maxPromptChars, checkServiceMs: options.checkServiceMs };
+  for (const [name, value] of Object.entries(limits)) if (value !== undefined) positive(name, value);
+  const service = serviceOf(options.service);
+  const main = mainOf(sampler, service);
+  const checker = new SchemaChecker();
+  const watch = new ServiceWatch(async (timeoutMs) => {
+    // The service first: a sampler may be opening, which waits for as long as the service is gone.
+    const client = await service?.get();
+    if (client?.getServerCapabilities !== undefined) return client.getServerCapabilities({ timeoutMs });
+    return (await main.get()).getBaseModel({ timeoutMs });
+  }, options.checkServiceMs);
+  const mainName = options.modelName ?? (await (await main.get()).getBaseModel());
+  const models = new ModelCache({
+    mainName,
+    main,
     service,
     renderer,
+    contextTokens,
+    maxPromptChars,
     most: positive('maxModels', options.maxModels ?? 4),
     newId: systemUuid,
+    watch,
+    onSample: (promptTokens, response) => gateway.metrics.sampled(promptTokens, response),
   });
-  return startGateway(
-    {
-      find: (model) => shelf.find(model),
+  const gateway = await startGateway({
+    gateway: {
+      find: (model) => models.find(model),
       mainName,
       maxTokens,
       pieceTokens,
       jsonRetries,
+      checkJson: (schema, json) => checker.check(schema, json),
+      strict,
+      items: new ItemStore(),
       nowMs: () => Date.now(),
       newId: systemUuid,
       onReply: () => undefined,
     },
-    () => shelf.names(),
+    names: () => models.names(),
+    reachable: () => watch.reachable,
     options,
-  );
+    close: async () => {
+      watch.close();
+      await checker.close();
+      if (typeof options.service === 'function') await (await service?.opened())?.destroy?.({ status: 'success' });
+    },
+  });
+  return gateway.served;
+}
+
+function serviceOf(given: ServeOptions['service']): Renewable<SamplerSourceClient> | undefined {
+  if (given === undefined) return undefined;
+  let last: SamplerSourceClient | undefined;
+  return new Renewable(async () => {
+    // The one before waits for its last calls, which end when the service refuses them.
+    if (typeof given === 'function') void Promise.resolve(last?.close?.()).catch(() => undefined);
+    return (last = typeof given === 'function' ? await given() : given);
+  });
+}
+
+function mainOf(
+  sampler: ServedSampler | SamplerOpener,
+  service: Renewable<SamplerSourceClient> | undefined,
+): Renewable<ServedSampler> {
+  if (typeof sampler !== 'function') return new Renewable(() => Promise.resolve(sampler));
+  if (service === undefined) throw new ValidationError('a function that opens the sampler needs the option service');
+  return new Renewable(() => withService(service, sampler));
 }

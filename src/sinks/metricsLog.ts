@@ -1,10 +1,12 @@
-import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { asyncScheduler, defer, type MonoTypeOperatorFunction, type SchedulerLike, tap } from 'rxjs';
 import type { Checkpoint } from '../operators/trainingBatch.js';
 import type { Step } from '../operators/step.js';
+import { BadRowError } from '../sources/SourceError.js';
 import { JsonlFile } from '../support/files/jsonlFile.js';
 import { jsonLine } from '../support/files/jsonLine.js';
+import { putAside } from '../support/files/putAside.js';
 import { writeAtomically } from '../support/files/writeAtomically.js';
 
 /** Options of `metricsLog`. */
@@ -76,20 +78,23 @@ export function metricsLog<T extends Step = Step>(
     });
 }
 
+function parsed<T>(line: string, path: string, number: number): T {
+  try {
+    return JSON.parse(line) as T;
+  } catch (error) {
+    throw new BadRowError(path, number, 'not valid JSON; remove the line to continue', { cause: error });
+  }
+}
+
 /** Prepares a file for lines from step `index` on: keeps what came before, or puts all aside if nothing did. */
 function goOnAt<T>(path: string, index: number, keep: (line: T) => boolean): void {
   if (!existsSync(path)) return;
-  if (index === 0) {
-    for (let number = 1; ; number++) {
-      const aside = path.replace(/\.jsonl$/, `.${number}.jsonl`);
-      if (!existsSync(aside)) return renameSync(path, aside);
-    }
-  }
+  if (index === 0) return putAside(path);
   // Opening it takes off a torn line.
   new JsonlFile(path).close();
   const lines = readFileSync(path, 'utf8')
     .split('\n')
     .filter((line) => line !== '');
-  const kept = lines.map((line) => JSON.parse(line) as T).filter(keep);
+  const kept = lines.map((line, place) => parsed<T>(line, path, place + 1)).filter(keep);
   if (kept.length < lines.length) writeAtomically(path, kept.map(jsonLine).join(''));
 }

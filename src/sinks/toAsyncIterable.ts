@@ -1,5 +1,5 @@
 import { finalize, type Observable, Subject, takeUntil } from 'rxjs';
-import { Queue } from '../wire/Queue.js';
+import { Queue } from '../support/Queue.js';
 import { Gate, withGate } from '../operators/gate.js';
 import { WatchedQueue } from '../operators/gates/backpressureEvents.js';
 

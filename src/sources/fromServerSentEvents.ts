@@ -35,7 +35,7 @@ export interface ServerSentEventsOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** The id of the last event received, to continue after it. Default: none, so the server decides where to start. */
   readonly lastEventId?: string;
-  /** The wait before a reconnect, until the server names its own: ≥ 0. Default 1000. It doubles while reconnects fail. */
+  /** The wait before a reconnect, until the server names its own, of at least 100: ≥ 0. Default 1000. It doubles while reconnects fail. */
   readonly retryMs?: number;
   /** The longest wait before a reconnect, unless the server names a longer one, of at most an hour. Default 30 000. */
   readonly maxRetryMs?: number;
@@ -49,7 +49,8 @@ export interface ServerSentEventsOptions {
   readonly scheduler?: SchedulerLike;
 }
 
-/** The longest wait that a server may ask for. */
+/** The shortest and the longest wait that a server may ask for: `retry: 0` would be hundreds of connections a second. */
+const SHORTEST_MS = 100;
 const LONGEST_MS = 3_600_000;
 const MOST_A_TIMER_TAKES_MS = 2 ** 31 - 1;
 
@@ -113,7 +114,7 @@ export function fromServerSentEvents(
         if (done) return;
         yield eventsIn(parser, decoder.decode(value, { stream: true }));
         last = parser.lastEventId;
-        waitMs = Math.min(parser.retryMs ?? waitMs, LONGEST_MS);
+        if (parser.retryMs !== undefined) waitMs = Math.min(Math.max(parser.retryMs, SHORTEST_MS), LONGEST_MS);
       }
     }
 

@@ -1,8 +1,6 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { asyncScheduler, defer, from, map, type Observable, type SchedulerLike } from 'rxjs';
+import { map, type Observable, type SchedulerLike } from 'rxjs';
 import type { Checkpoint } from '../operators/trainingBatch.js';
-import { BadRowError } from './SourceError.js';
+import { pointOf, usableCheckpoints } from './reading/usableCheckpoints.js';
 
 /** Where a run stopped, and from where it can continue. */
 export interface ResumePoint {
@@ -41,48 +39,8 @@ export interface ResumeFromOptions {
  * evaluation that was running when the run was killed.
  *
  * Emits one value and completes. A folder, or a file in it, that does not exist is a new run. A last line that was cut
- * off by a crash is passed over; any other that is no checkpoint is a {@link BadRowError}.
+ * off by a crash is passed over; any other that is no checkpoint is a `BadRowError`.
  */
-export function resumeFrom(
-  folder: string,
-  { scheduler = asyncScheduler }: ResumeFromOptions = {},
-): Observable<ResumePoint> {
-  const path = join(folder, 'checkpoints.jsonl');
-  return defer(() => from(readOrEmpty(path))).pipe(
-    map((text) => {
-      const usable = parse(text, path).filter(
-        (checkpoint): checkpoint is Checkpoint & { readonly statePath: string } =>
-          checkpoint.statePath !== undefined && (checkpoint.expiresAtMs ?? Infinity) > scheduler.now(),
-      );
-      const checkpoint = usable.at(-1);
-      return checkpoint === undefined
-        ? { steps: 0, batches: 0 }
-        : { steps: checkpoint.steps, batches: checkpoint.batches, checkpoint };
-    }),
-  );
-}
-
-function parse(text: string, path: string): Checkpoint[] {
-  const lines = text.split('\n');
-  const last = lines.length - 1;
-  return lines.flatMap((line, place) => {
-    if (line === '') return [];
-    try {
-      const checkpoint = JSON.parse(line) as Partial<Checkpoint> | null;
-      if (Number.isInteger(checkpoint?.steps) && Number.isInteger(checkpoint?.batches))
-        return [checkpoint as Checkpoint];
-    } catch {
-      if (place === last) return [];
-    }
-    throw new BadRowError(path, place + 1, 'not a checkpoint');
-  });
-}
-
-async function readOrEmpty(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
-    throw error;
-  }
+export function resumeFrom(folder: string, options: ResumeFromOptions = {}): Observable<ResumePoint> {
+  return usableCheckpoints(folder, options).pipe(map((usable) => pointOf(usable.at(-1))));
 }

@@ -21,3 +21,8 @@ export function checkAtLeast(options: Options, least: number): void {
 export function checkPositive(options: Options): void {
   refuse(options, (value) => value > 0, '> 0');
 }
+
+/** @throws RangeError with name and value, unless each is a finite number. */
+export function checkFinite(options: Options): void {
+  refuse(options, Number.isFinite, 'a finite number');
+}

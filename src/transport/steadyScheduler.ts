@@ -1,5 +1,5 @@
 import { asyncScheduler, type SchedulerAction, type SchedulerLike } from 'rxjs';
-import { steadyClock } from '../wire/steadyClock.js';
+import { steadyClock } from '../support/steadyClock.js';
 import { backgroundScheduler } from './backgroundScheduler.js';
 
 /** A scheduler with the same timers, whose clock is {@link steadyClock}'s. */

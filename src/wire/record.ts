@@ -1,6 +1,6 @@
 import { type Either, isLeft, left, right } from 'fp-ts/lib/Either.js';
 import * as t from 'io-ts';
-import { plainLine } from './plainText.js';
+import { plainLine } from '../support/plainText.js';
 import { ValidationError } from './tinkerError.js';
 
 /** `learning_rate` → `learningRate`, in types. */

@@ -33,6 +33,7 @@ export type TinkerErrorCode =
   | 'rate_limit'
   | 'renderer'
   | 'request_failed'
+  | 'rollouts_failed'
   | 'server'
   | 'source'
   | 'status'

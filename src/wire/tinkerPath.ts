@@ -24,7 +24,7 @@ export interface TinkerPath {
 const PATH = /^(?!https?:|file:)([a-z][a-z0-9+.-]*):\/\/(.*)$/i;
 
 /** Whether a text is the path of a checkpoint: `tinker://…`, or another server's scheme such as `twinkle://…`. */
-export const isCheckpointPath = (text: unknown): text is string => typeof text === 'string' && PATH.test(text);
+export const isCheckpointPath = (text: unknown): boolean => typeof text === 'string' && PATH.test(text);
 
 /**
  * Splits a `tinker://` path into its parts. Of another server's path only the run is known: what follows is the checkpoint.

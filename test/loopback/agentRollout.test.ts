@@ -48,6 +48,28 @@ describe('an agent’s conversation as a rollout', () => {
     expect([...turns[1]!.sequence.logprobs!]).toEqual(Array.from(turns[1]!.sequence.tokens, () => -0.5));
   });
 
+  it('may end with true or false, and says what else it may return', async () => {
+    const ending = (result: unknown) =>
+      agentRollout(
+        async ({ baseURL, apiKey, model }, content: string) => {
+          const client = new OpenAI({ baseURL, apiKey, maxRetries: 0 });
+          await client.chat.completions.create({ model, messages: [{ role: 'user', content }] });
+          return result as number;
+        },
+        { renderer, maxTokens: 64 },
+      );
+    const rewardOf = async (result: unknown) => {
+      const { trajectories, failures } = await groupOf(['Done.'], ending(result));
+      return trajectories[0]?.reward ?? failures[0]!.message;
+    };
+    expect(await rewardOf(true)).toBe(1);
+    expect(await rewardOf({ reward: false, tags: [] })).toBe(0);
+    expect(await rewardOf(undefined)).toBe(
+      'the reward of an agent is undefined (is a return missing?); it must be a finite number, true or false, or { reward, metrics }',
+    );
+    expect(await rewardOf('yes')).toContain('the reward of an agent is the text "yes"');
+  });
+
   it('a history that was edited begins a new branch, and is counted', async () => {
     const forgetful = agentRollout(
       async ({ baseURL, apiKey, model }, _question: string) => {
@@ -62,6 +84,29 @@ describe('an agent’s conversation as a rollout', () => {
     );
     const { trajectories } = await groupOf(['a', 'b'], forgetful);
     expect(trajectories[0]).toMatchObject({ reward: 0.5, tags: ['forgetful'], metrics: { 'agent/branches': 2 } });
+  });
+
+  it.each([
+    ['a stop string', 'one. two', { stop: ['. '] }, 'one'],
+    ['JSON in a fence', '```json\n{"a": 1}\n```', { response_format: { type: 'json_object' as const } }, '{"a": 1}'],
+  ])('%s cuts what the agent sees, and neither its branch nor the exact ids', async (_what, reply, options, seen) => {
+    const agent = agentRollout(
+      async ({ baseURL, apiKey, model }, question: string) => {
+        const client = new OpenAI({ baseURL, apiKey, maxRetries: 0 });
+        const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: question }];
+        const { choices } = await client.chat.completions.create({ model, messages, ...options });
+        messages.push(choices[0]!.message, { role: 'user', content: 'More.' });
+        await client.chat.completions.create({ model, messages, ...options });
+        return choices[0]!.message.content === seen ? 1 : 0;
+      },
+      { renderer },
+    );
+    const { trajectories } = await groupOf([reply], agent);
+    const { turns, reward, metrics = {} } = trajectories[0]!;
+    expect([reward, metrics['agent/branches'], turns.length]).toEqual([1, 1, 2]);
+    const first = [...turns[0]!.prompt.toInts(), ...turns[0]!.sequence.tokens];
+    expect(tokenizer.decode(turns[0]!.sequence.tokens)).toBe(`${reply}<|end|>`);
+    expect([...turns[1]!.prompt.toInts()].slice(0, first.length)).toEqual(first);
   });
 
   it('one that throws, or asks nothing, costs itself and says why', async () => {

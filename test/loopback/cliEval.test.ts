@@ -77,9 +77,15 @@ describe('eval', () => {
       corpus: Record<string, number>;
       scores: Record<string, { mean: number }>;
     };
-    // Five and four letters, and an end mark each, which has no text.
+    // Five and four letters, and an end mark each, which has no text and so no part in bits per byte.
     expect(corpus).toMatchObject({ tokens: 11, bytes: 9 });
-    expect(corpus['bitsPerByte']).toBeCloseTo((corpus['nll']! * 11) / Math.LN2 / 9, 9);
+    const examples = lines('nll.jsonl').filter(({ type }) => type === 'example');
+    const textNll = examples.map(
+      ({ samples }) => (samples as { metrics: Record<string, number> }[])[0]!.metrics['textNll']!,
+    );
+    expect(textNll).toHaveLength(2);
+    expect(corpus['bitsPerByte']).toBeCloseTo((textNll[0]! + textNll[1]!) / Math.LN2 / 9, 9);
+    expect(textNll[0]! + textNll[1]!).toBeLessThan(corpus['nll']! * 11);
     expect(corpus['perplexity']).toBeCloseTo(Math.exp(corpus['nll']!), 9);
     expect(corpus['accuracy']).toBe(Math.round(corpus['accuracy']! * 11) / 11);
     expect(scores['logprob']!.mean).toBeLessThan(0);
@@ -161,7 +167,10 @@ describe('eval compare', () => {
       ...Array.from({ length: 40 }, (_, index) => (index < 14 ? wrong : right)),
       right,
     ]);
-    const { code, stdout } = await run(['eval', 'compare', before, after, '--fail-if-worse', '--worst', '1']);
+    const strict = ['--confidence', '0.999'];
+    const { code, stdout } = await run([
+      ...['eval', 'compare', before, after, '--fail-if-worse', '--worst', '1', ...strict],
+    ]);
     expect(code).toBe(1);
     expect(stdout).toMatch(/40 compared: 0 improved, 14 regressed, 26 the same/);
     expect(stdout).toMatch(/Errored\s+1 without a score/);
@@ -176,6 +185,46 @@ describe('eval compare', () => {
       0,
       expect.objectContaining({ verdict: 'better', improved: 14, regressed: 0 }) as unknown,
     ]);
+  });
+
+  it.each([5, 10, 11, 50])('with %i examples that all regressed, fails where it is asked to', async (count) => {
+    const before = results(
+      'before.jsonl',
+      Array.from({ length: count }, () => right),
+    );
+    const after = results(
+      'after.jsonl',
+      Array.from({ length: count }, () => wrong),
+    );
+    const { code, stdout, stderr } = await run(['eval', 'compare', before, after, '--fail-if-worse']);
+    expect(code).toBe(1);
+    if (count < 6) {
+      expect(stdout).toMatch(/Difference\s+−1\.000, 95 % confidence/);
+      expect(stdout).toMatch(/Verdict\s+too few examples: at least 6 for 95 %/);
+      expect(stderr).toMatch(/--fail-if-worse: the score fell, and there are too few examples: at least 6 for 95 %/);
+    } else {
+      expect(stdout).toMatch(/Difference\s+−1\.000 \(−1\.000 to −0\.[1-9]\d\d\), 95 % confidence/);
+      expect(stdout).toMatch(/Verdict\s+worse/);
+    }
+    expect((await run(['eval', 'compare', before, before, '--fail-if-worse'])).code).toBe(0);
+    const strict = await run(['eval', 'compare', after, before, '--confidence', '0.999', '--fail-if-worse']);
+    expect([strict.code, /at least 11 for 99\.9 %/.test(strict.stdout)]).toEqual([0, count < 11]);
+  });
+
+  it('fails where most examples failed in the second file', async () => {
+    const before = results(
+      'before.jsonl',
+      Array.from({ length: 100 }, () => right),
+    );
+    const after = results(
+      'after.jsonl',
+      Array.from({ length: 100 }, (_, index) => (index < 20 ? right : undefined)),
+    );
+    const { code, stdout, stderr } = await run(['eval', 'compare', before, after, '--fail-if-worse']);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/Errored\s+80 without a score in one of the two, 80 of them only in the second/);
+    expect(stdout).toMatch(/Verdict\s+no difference found/);
+    expect(stderr).toMatch(/80 examples have a score in the first file only; with the lowest score for each/);
   });
 
   it('refuses what cannot be compared', async () => {

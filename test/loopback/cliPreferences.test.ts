@@ -96,7 +96,7 @@ describe('dpo', () => {
     ['no model', ['DATA'], /No model/],
     ['both', ['DATA', '-m', 'x', '--from', 'tinker://x/weights/y'], /Cannot specify both/],
     ['a missing file', ['missing.jsonl', '-m', 'x'], /missing\.jsonl: no such file/],
-    ['a folder without a run', ['--resume', 'nowhere'], /no such file/],
+    ['a folder without a run', ['--resume', 'nowhere'], /nowhere holds no run/],
     ['options of a resumed run', ['--resume', 'nowhere', '--beta', '1'], /A resumed run keeps its beta/],
   ])('refuses %s before anything is sent', async (_, given, message) => {
     const { code, stderr } = await run(['dpo', ...given.map((each) => (each === 'DATA' ? pairs() : each))]);

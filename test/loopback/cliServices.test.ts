@@ -1,5 +1,5 @@
 /** Commands that run until they are interrupted, and the demo. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -363,6 +363,23 @@ describe('serve', () => {
     expect(await ended).toBe(0);
     await expect(fetch(url!)).rejects.toThrow();
     await service.close();
+  });
+
+  it('takes more keys, hosts and an access log', async () => {
+    await using local = await LocalTinker.start();
+    vi.stubEnv('TINKER_BASE_URL', local.url);
+    vi.stubEnv('TINKER_API_KEY', local.apiKey);
+    const file = join(folder, 'keys.json');
+    writeFileSync(file, JSON.stringify([{ key: 'key-of-alice', name: 'alice' }]));
+    const flags = ['--keys', file, '--allow-host', 'app.example', '--access-log', '--strict', '--drain', '1'];
+    const { ended, until, interrupt, written } = start(['serve', '--model', 'tinker-rx/tiny', ...flags]);
+    await until(/Ctrl-C ends the gateway/);
+    const [, url] = /OPENAI_BASE_URL=(\S+)/.exec(written.stdout)!;
+    const headers = { authorization: 'Bearer key-of-alice', origin: 'https://app.example' };
+    expect((await fetch(`${url!}/models`, { headers })).status).toBe(200);
+    await until(/"path":"\/v1\/models","status":200,.*"key":"alice"/);
+    interrupt();
+    expect(await ended).toBe(0);
   });
 });
 

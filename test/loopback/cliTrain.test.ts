@@ -40,8 +40,8 @@ describe('train', () => {
   });
 
   it.each([
-    ['empty.jsonl', 'empty.jsonl holds nothing to train on'],
-    ['bad.jsonl', 'bad.jsonl holds nothing to train on'],
+    ['empty.jsonl', 'empty.jsonl holds no conversations'],
+    ['bad.jsonl', 'bad.jsonl holds no conversations, 2 bad rows skipped'],
   ])('with --steps is no success where %s has no row', async (name, message) => {
     const data = name === 'bad.jsonl' ? rowsIn(name, { a: 1 }, []) : rowsIn(name);
     const flags = ['-m', 'tinker-rx/tiny', '--rank', '4', '--steps', '2', '--skip-bad-rows'];
@@ -64,6 +64,45 @@ describe('train', () => {
       expect(stderr).toContain('mixed.jsonl: fields that are not used: id (1 row)');
     },
   );
+
+  it('warns of a run that diverges, of fewer rows than a batch, and of --epochs beside --steps', async () => {
+    const data = rowsIn('few.jsonl', ...Array.from({ length: 5 }, () => answered));
+    const flags = ['-m', 'tinker-rx/tiny', '--rank', '4', '--learning-rate', '1000', '--steps', '4', '--epochs', '2'];
+    const { stderr } = await run(['train', data, ...flags, '--log', join(home.folder, 'diverged')]);
+    expect(stderr).toMatch(/Warning: the run has diverged: the loss of step \d is .*Try a smaller --learning-rate/);
+    expect(stderr).toContain('Warning: 5 examples do not fill a batch of 128');
+    expect(stderr).toContain('Warning: --steps 4 counts; --epochs 2 does not');
+    const sound = await ok([
+      'train',
+      data,
+      ...flags.slice(0, 4),
+      '--batch-size',
+      '5',
+      '--log',
+      join(home.folder, 'sound'),
+    ]);
+    expect(sound.stderr).not.toContain('Warning');
+  });
+
+  it('trains what the flags leave of LoRA, and saves them with the run', async () => {
+    const data = rowsIn('part.jsonl', answered);
+    const log = join(home.folder, 'part');
+    const flags = ['-m', 'tinker-rx/tiny', '--rank', '4', '--no-train-unembed', '--no-train-attn', '--batch-size', '1'];
+    const { stdout } = await ok(['train', data, ...flags, '--log', log, '--format', 'json']);
+    expect(JSON.parse(readFileSync(join(log, 'config.json'), 'utf8'))).toMatchObject({
+      trainMlp: true,
+      trainAttn: false,
+      trainUnembed: false,
+    });
+    const { state_path: path } = JSON.parse(stdout) as { state_path: string };
+    const output = join(home.folder, 'part-adapter');
+    const exported = await ok(['checkpoint', 'export', path, '-o', output, '--format', 'json']);
+    const { target_modules: modules } = JSON.parse(exported.stdout) as { target_modules: string[] };
+    expect(modules.length).toBeGreaterThan(0);
+    expect(modules).not.toContain('lm_head');
+    expect(modules).not.toContain('q_proj');
+    expect(exported.stderr).not.toContain('output matrix');
+  });
 
   it('shows the loss on held-out data beside that of training', async () => {
     const held = rowsIn('held.jsonl', answered, asked);

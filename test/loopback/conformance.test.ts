@@ -1,12 +1,13 @@
-/** `tinker-rx doctor --conformance` against the embedded service, and what a client makes of the profile. */
+/** `tinker-rx doctor --conformance` against the embedded service, and plans checked against its profile. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { ModelInput, readProfile, ServiceClient, type ServerProfile } from 'tinker-rx';
+import { ServiceClient } from 'tinker-rx';
+import { checkUse, foresee, readProfile, type ServerProfile } from 'tinker-rx/conformance';
 import { LocalTinker, type LocalTinkerOptions } from 'tinker-rx/local';
-import { Prober } from '../../src/cli/doctor/conformance/Prober.js';
-import { PROBES, runProbes } from '../../src/cli/doctor/conformance/runProbes.js';
+import { Prober } from '../../src/conformance/Prober.js';
+import { PROBES, runProbes } from '../../src/conformance/runProbes.js';
 import { connect } from '../../src/client/connection/connect.js';
 import { run } from '../unit/cli/terminal.js';
 
@@ -80,7 +81,7 @@ describe('doctor --conformance', () => {
   });
 });
 
-describe('a client with a profile', () => {
+describe('a profile', () => {
   const feature = (state: 'no' | 'differs', note: string) => ({ state, note });
   const profile: ServerProfile = {
     version: 1,
@@ -95,53 +96,35 @@ describe('a client with a profile', () => {
       'archives: exports with signed addresses': feature('no', '404'),
     },
   };
-  const datum = { modelInput: ModelInput.fromInts([1, 2]), lossFnInputs: { target_tokens: [2, 3], weights: [1, 1] } };
-
-  it('refuses what the server lacks before anything is sent, and runs the rest', async () => {
-    const sent: string[] = [];
-    const local = await LocalTinker.start({ onRequest: ({ endpoint }) => void sent.push(endpoint) });
-    await using service = new ServiceClient({ baseUrl: local.url, apiKey: local.apiKey, profile });
-    const trainer = await service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 1 });
-    const sampler = await service.createSamplingClient({ baseModel: 'tinker-rx/tiny' });
-    sent.length = 0;
-    const message = 'the service does not have "loss: dro": 422 loss_fn (profile of http://elsewhere, 2026-11-16)';
-    await expect(trainer.forwardBackward([datum], 'dro')).rejects.toThrow(message);
-    await expect(trainer.optimStep({ type: 'dimuon', learningRate: 1 })).rejects.toThrow('optimizer: dimuon');
-    await expect(trainer.saveWeightsExternal('x')).rejects.toThrow('archives: exports');
-    const optimizer = { type: 'dimuon', version: 1 } as const;
-    await expect(service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', optimizer })).rejects.toThrow(
-      'dimuon',
-    );
-    const prompt = ModelInput.fromInts([1]);
-    await expect(sampler.sample({ prompt, topkPromptLogprobs: 2 })).rejects.toThrow('sampling: top-k of the prompt');
-    expect(sent.filter((endpoint) => !endpoint.startsWith('session'))).toStrictEqual([]);
-    expect((await trainer.forwardBackward([datum], 'cross_entropy')).lossFnOutputs).toHaveLength(1);
-    await service.close();
-    await local.close();
-  });
 
   it("says before the first step what will not work, also by the server's own list of models", async () => {
     const local = await LocalTinker.start();
-    await using service = new ServiceClient({ baseUrl: local.url, apiKey: local.apiKey, profile });
-    const told = await service.checkUse({
-      baseModel: 'tinker-rx/tiny',
-      losses: ['ppo', 'dro', 'cispo'],
-      longestInput: 10 ** 6,
-    });
+    await using service = new ServiceClient({ baseUrl: local.url, apiKey: local.apiKey });
+    const use = { baseModel: 'tinker-rx/tiny', losses: ['ppo', 'dro', 'cispo'], longestInput: 10 ** 6 } as const;
+    const told = await checkUse(service, use, profile);
     expect(told.map(({ feature: name, kind }) => [name, kind])).toStrictEqual([
       ['context', 'absent'],
       ['loss: ppo', 'differs'],
       ['loss: dro', 'absent'],
     ]);
-    const [none] = await service.checkUse({ baseModel: 'else/where' });
+    expect(told[2]?.text).toBe(
+      'the service does not have "loss: dro": 422 loss_fn (profile of http://elsewhere, 2026-11-16)',
+    );
+    expect(foresee(use, { profile })).toStrictEqual(told.slice(1));
+    expect((await checkUse(service, use)).map(({ feature: name }) => name)).toStrictEqual(['context']);
+    const [none] = await checkUse(service, { baseModel: 'else/where' }, profile);
     expect(none?.text).toContain('the service has no model else/where; it has: tinker-rx/tiny');
-    expect(await service.checkUse({ baseModel: 'tinker-rx/tiny', losses: ['cispo'] })).toStrictEqual([]);
+    expect(await checkUse(service, { baseModel: 'tinker-rx/tiny', losses: ['cispo'] }, profile)).toStrictEqual([]);
+    await expect(checkUse(service, { model: 'tinker-rx/tiny' } as never)).rejects.toThrow('model');
     await service.close();
     await local.close();
   });
 
-  it('is what a command has where TINKER_PROFILE names the file', async () => {
-    const local = await LocalTinker.start();
+  it('ends a command that trains with what it lists as missing, if TINKER_PROFILE names it', async () => {
+    let passes = 0;
+    const local = await LocalTinker.start({
+      onRequest: ({ endpoint }) => void (passes += Number(endpoint === 'forward_backward')),
+    });
     const [file, data] = [join(folder, 'lacking.json'), join(folder, 'chats.jsonl')];
     const lacking = { ...profile, features: { 'loss: cross_entropy': feature('no', '404') } };
     writeFileSync(file, JSON.stringify(lacking));
@@ -160,9 +143,17 @@ describe('a client with a profile', () => {
     const train = ['train', data, '-m', 'tinker-rx/tiny', '--steps', '1', '--log', join(folder, 'run')];
     const ran = await run(train);
     expect(ran.code).toBe(1);
-    expect(ran.stderr).toContain('Warning: the service does not have "loss: cross_entropy": 404');
+    expect(ran.stderr).toContain('Error: the service does not have "loss: cross_entropy": 404');
+    expect(passes).toBe(0);
+    writeFileSync(
+      file,
+      JSON.stringify({ ...profile, features: { 'loss: cross_entropy': feature('differs', 'twice') } }),
+    );
+    const warned = await run(train);
+    expect([warned.code, passes]).toStrictEqual([0, 1]);
+    expect(warned.stderr).toContain('Warning: the service has in its own way "loss: cross_entropy": twice');
     vi.stubEnv('TINKER_PROFILE', join(folder, 'none.json'));
-    expect((await run(['model', 'list'])).stderr).toContain('TINKER_PROFILE: ');
+    expect((await run([...train.slice(0, -1), join(folder, 'other')])).stderr).toContain('TINKER_PROFILE: ');
     vi.stubEnv('TINKER_PROFILE', '');
     await local.close();
   });

@@ -78,7 +78,17 @@ describe('comparing evaluations of checkpoints', () => {
       ),
     );
   const compare = async (before: string, after: string) => {
-    const command = ['eval', 'compare', file(before), file(after), '--fail-if-worse', '--format', 'json'];
+    const command = [
+      'eval',
+      'compare',
+      file(before),
+      file(after),
+      '--fail-if-worse',
+      '--confidence',
+      '0.999',
+      '--format',
+      'json',
+    ];
     const { code, stdout } = await run(command);
     return { code, ...(JSON.parse(stdout) as EvalComparison) };
   };
@@ -92,7 +102,7 @@ describe('comparing evaluations of checkpoints', () => {
       const after = await measure(`after-${seed}`, checkpoint, 1000 + seed);
       const found = await compare(`before-${seed}`, `after-${seed}`);
       expect([found.code, found.verdict, found.test], `seed ${seed}`).toEqual([0, 'same', 't']);
-      const ofOne = compareEvals(firstOnly(before), firstOnly(after));
+      const ofOne = compareEvals(firstOnly(before), firstOnly(after), { confidence: 0.999 });
       expect([ofOne.verdict, ofOne.test], `seed ${seed}`).toEqual(['same', 'mcnemar']);
       // The two do differ: it is not that nothing was random.
       expect(found.examples).toBe(36);

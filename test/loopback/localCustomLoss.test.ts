@@ -79,6 +79,58 @@ describe('the interpreter of traced losses', () => {
   });
 });
 
+describe('arguments of operations', () => {
+  const results = (...middle: CustomLossNode[]) => {
+    const total = node('call_method', 'total', 'sum', [ref(middle.at(-1)!.name)]);
+    return new Program(INPUTS, wrap(...middle, total)).run([toInput([-3, -1])]).loss;
+  };
+  const x = ref('logprobs');
+
+  it.each([
+    ['div', 'rounding_mode', node('call_function', 'a', 'torch.div', [x, 2], { rounding_mode: 'floor' })],
+    ['softplus', 'beta', node('call_function', 'a', 'torch.nn.functional.softplus', [x], { beta: 2 })],
+    ['softplus', 'argument 2', node('call_function', 'a', 'torch.nn.functional.softplus', [x, 2])],
+    ['sum', 'axis', node('call_method', 'a', 'sum', [x], { axis: 0 })],
+    ['round', 'decimals', node('call_function', 'a', 'torch.round', [x], { decimals: 1 })],
+    ['relu', 'inplace', node('call_function', 'a', 'torch.nn.functional.relu', [x], { inplace: true })],
+    ['sum', 'dtype', node('call_method', 'a', 'sum', [x], { dtype: { dtype: 'torch.int64' } })],
+  ])('refuses what %s does not take: %s', (operation, argument, called) => {
+    expect(() => results(called)).toThrow(`${operation} does not take ${argument}`);
+  });
+
+  it('takes those that change no value', () => {
+    const harmless = { _stacklevel: 3, dtype: { dtype: 'torch.float32' }, inplace: false, out: null };
+    expect(results(node('call_function', 'a', 'torch.nn.functional.relu', [x], harmless))).toBe(0);
+    expect(results(node('call_method', 'a', 'type_as', [x, x]))).toBe(-4);
+  });
+
+  // Values by PyTorch's documentation: std(dim, unbiased, keepdim), std(unbiased).
+  it.each([
+    [[0, false], 1],
+    [[0, true], Math.SQRT2],
+    [[false], 1],
+    [[], Math.SQRT2],
+  ])('reads std(%j) as PyTorch does', (given, expected) => {
+    expect(results(node('call_method', 'a', 'std', [x, ...given]))).toBeCloseTo(expected, 12);
+  });
+
+  it('replaces infinities in nan_to_num, by the largest float32 unless told otherwise', () => {
+    const log = node('call_function', 'l', 'torch.log', [x]);
+    const infinite = node('call_function', 'i', 'torch.div', [1, 0]);
+    const made = (kwargs: Json) =>
+      results(infinite, node('call_function', 'a', 'torch.nan_to_num', [ref('i')], kwargs));
+    expect(made({})).toBeCloseTo(3.4028234663852886e38, -30);
+    expect(made({ posinf: 7 })).toBe(7);
+    expect(results(log, node('call_function', 'a', 'torch.nan_to_num', [ref('l'), 2]))).toBe(4);
+  });
+
+  it('rounds toward zero where a whole number type is asked for', () => {
+    const half = node('call_function', 'h', 'torch.div', [x, 2]);
+    expect(results(half, node('call_method', 'a', 'to', [ref('h'), { dtype: 'torch.int64' }]))).toBe(-1);
+    expect(results(half, node('call_method', 'a', 'to', [ref('h')], { dtype: { dtype: 'torch.bool' } }))).toBe(2);
+  });
+});
+
 describe('create_custom_loss', () => {
   closeAfterEach();
   const request = (session: string, { name, inputs, graph }: Recorded, seq = 0) => ({

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { connect as connectSocket } from 'node:net';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { readBody, type ReadBody } from '../../src/local/http/body.js';
 import { ByteBudget } from '../../src/local/http/byteBudget.js';
 import { closeAfterEach, sampleBody, start } from './localFixture.js';
@@ -117,6 +117,36 @@ describe('the embedded service', () => {
     const { local } = await start({ requestTimeoutMs: 0 });
     const head = `POST /api/v1/create_session HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 1000\r\n\r\n{`;
     expect(await raw(local.url, head)).toMatch(/^HTTP\/1\.1 401 /);
+  });
+
+  it('survives a client that goes away while its body, of no stated length, grows over the limit', async () => {
+    const { local, caller } = await start({ maxRequestBytes: 1024 });
+    const { port, hostname } = new URL(local.url);
+    const later = vi.spyOn(globalThis, 'setTimeout');
+    const head = `POST /api/v1/create_session HTTP/1.1\r\nhost: 127.0.0.1\r\nx-api-key: ${local.apiKey}\r\ntransfer-encoding: chunked\r\n\r\n`;
+    const chunk = `1000\r\n${'x'.repeat(4096)}\r\n`;
+    await Promise.all(
+      Array.from(
+        { length: 20 },
+        () =>
+          new Promise<void>((resolve) => {
+            const socket = connectSocket(Number(port), hostname, () => {
+              socket.write(head + chunk, () => socket.destroy());
+            });
+            socket.on('error', () => {});
+            socket.on('close', () => resolve());
+          }),
+      ),
+    );
+    // The refusals are cut half a second later; this does so now, without waiting.
+    const cuts = await vi.waitFor(() => {
+      const found = later.mock.calls.filter(([, delayMs]) => delayMs === 500);
+      expect(found).toHaveLength(20);
+      return found;
+    });
+    later.mockRestore();
+    expect(() => cuts.forEach(([cut]) => cut())).not.toThrow();
+    expect((await caller.fetch('healthz')).status).toBe(200);
   });
 
   it('says in healthz that its engine is dead', async () => {

@@ -16,12 +16,13 @@ describe('flags', () => {
     expect(config).toMatchObject({ fwdbwd_max_chunk_len: 7, pjwt_auth_enabled: false, parallel_fwdbwd_chunks: true });
     expect(Object.keys(config)).toHaveLength(17);
     local.dials.flags = { sampleUseRetrieveFutures: true };
-    local.dials.dynamicFlags = { sampleCancelEnabled: true };
+    local.dials.dynamicFlags = { refreshIntervalSec: 60 };
     expect(await caller.post('client/config', { sdk_version: 'x' })).toMatchObject({
       sample_use_retrieve_futures: true,
     });
     expect(await caller.post('client/dynamic_config', { sdk_version: 'x' })).toEqual({
-      refresh_interval_sec: 300,
+      refresh_interval_sec: 60,
+      // It does cancel samples, so it says so.
       sample_cancel_enabled: true,
       sample_cancel_max_batch_size: 64,
     });

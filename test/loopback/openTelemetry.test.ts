@@ -155,7 +155,7 @@ describe('events by hand', () => {
       const events$ = new Subject<RlEvent>();
       toOpenTelemetry(events$, { tracer, ...(content === undefined ? {} : { content }) });
       events$.next({ type: 'group-admitted', order: 0, step: 3 });
-      events$.next({ type: 'rollout-started', order: 0, index: 0, attempt: 0 });
+      events$.next({ type: 'rollout-started', order: 0, index: 0, attempt: 1 });
       events$.next({
         type: 'rollout-failed',
         order: 0,

@@ -3,9 +3,20 @@ import { describe, expect, it } from 'vitest';
 import * as rl from '../../src/rl/index.js';
 import { findOperators, OPERATORS } from './findOperators.js';
 
-/** What `tinker-rx/rl` has beside operators: agents, rewards for groups, the policy, and where to continue. */
+/** What `tinker-rx/rl` has beside operators: agents, rewards for groups, the policy, an error, and where to continue. */
 const RL_OTHERS = [
-  ...['LivePolicy', 'comparison', 'conversation', 'judge', 'pairwise', 'resumeRl', 'rlTool', 'singleTurn', 'taught'],
+  ...[
+    'LivePolicy',
+    'RolloutsFailedError',
+    'comparison',
+    'conversation',
+    'judge',
+    'pairwise',
+    'resumeRl',
+    'rlTool',
+    'singleTurn',
+    'taught',
+  ],
   ...['toolUse', 'weightedRewards'],
 ];
 

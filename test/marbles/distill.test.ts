@@ -71,7 +71,7 @@ describe('distill', () => {
       };
       const failures: number[][] = [];
       from(['a', 'b'])
-        .pipe(distill(trainer, { ...options, teacher }))
+        .pipe(distill(trainer, { ...options, groupsPerBatch: 2, teacher }))
         .subscribe(({ groups }) => failures.push(groups.map((group) => group.failures.length)));
       m.flush();
       expect(failures).toStrictEqual([[2, 0]]);

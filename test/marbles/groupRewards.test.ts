@@ -61,12 +61,14 @@ describe('groupRewards', () => {
         a: no('thrown'),
         b: no('thrown'),
         c: no('2 trajectories need as many rewards, got 1'),
-        d: no('the reward of trajectory 1 must be a finite number, got NaN'),
+        d: no('the reward of trajectory 1 is NaN; it must be a finite number, true or false'),
         e: no('no elements in sequence'),
         f: [true, []],
       });
       m.flush();
-      expect(events.map((event) => event.type === 'rollout-failed' && event.order)).toStrictEqual([0, 1, 2, 3, 4]);
+      expect(events.flatMap((event) => (event.type === 'rollout-failed' ? [event.order] : []))).toStrictEqual([
+        0, 1, 2, 3, 4,
+      ]);
     }),
   );
 

@@ -53,6 +53,42 @@ describe('grpo', () => {
   );
 
   it(
+    'stopped within a batch, finishes the step in training, and leaves the groups of the batch',
+    marbles((m) => {
+      const { trainer, log } = fakeLoop({ stepMs: 4, sampleMs: () => 2 });
+      // As above; the samples of the second batch begin at 7 and are cancelled at 8.
+      const stop$ = m.cold('   --------x');
+      const expected = '       -------0|';
+      const options = { group: 2, groupsPerBatch: 2, stop$ };
+      m.expect(tasks(4).pipe(reinforce(trainer, alternating, options), indexes)).toBeObservable(expected);
+      m.flush();
+      expect(log.filter((line) => line === 'optim')).toHaveLength(1);
+    }),
+  );
+
+  it(
+    'takes as many steps as `steps` says, whatever batches teach nothing, and samples no further',
+    marbles((m) => {
+      const { trainer, log } = fakeLoop({ stepMs: 4, sampleMs: () => 2 });
+      const steps: RlStep[] = [];
+      const source = from([0, 1, 2, 3, 4, 5]).pipe(map((order) => groupOf(order, order % 2 === 0 ? [1, 0] : [1, 1])));
+      const result = source.pipe(
+        grpo(trainer, { groupsPerBatch: 1, steps: 2 }),
+        tap((step) => steps.push(step)),
+        indexes,
+      );
+      m.expect(result).toBeObservable('----0---(1|)');
+      m.flush();
+      expect(log.filter((line) => line === 'optim')).toHaveLength(2);
+      expect(steps.map(({ index }) => index)).toStrictEqual([0, 1]);
+    }),
+  );
+
+  it('refuses a number of steps that is none', () => {
+    expect(() => grpo(instantTrainer, { groupsPerBatch: 1, steps: 0 })).toThrow('steps must be an integer >= 1, got 0');
+  });
+
+  it(
     'admits no group beyond what the last step has room for, and says that it waits for training',
     marbles((m) => {
       const { trainer, log } = fakeLoop({ stepMs: 4, sampleMs: () => 2 });
@@ -192,7 +228,7 @@ describe('grpo', () => {
       expect(steps[0]!.groups[0]!.failures.map(({ name, message }) => `${name}: ${message}`)).toStrictEqual([
         'Error: bad luck',
         'TimeoutError: the rollout took longer than 5 ms',
-        "RangeError: a rollout's reward must be a finite number, got NaN",
+        "RangeError: a rollout's reward is NaN; it must be a finite number, true or false",
       ]);
       expect(steps[0]!.groups[0]!.trajectories.map(({ index }) => index)).toStrictEqual([3, 4, 5, 6, 7, 8, 9, 10, 11]);
       expect(steps[0]!.metrics).toMatchObject({
@@ -232,10 +268,18 @@ describe('grpo', () => {
           : alternating(task, policy, context);
       };
       const steps: RlStep[] = [];
+      const attempts: string[] = [];
+      const onEvent = (event: RlEvent) => {
+        if (event.type !== 'rollout-started' && event.type !== 'rollout-failed') return;
+        if (event.index === 0) attempts.push(`${event.type} ${event.attempt}`);
+      };
       tasks(1)
-        .pipe(reinforce(trainer, agent, { group: 2, groupsPerBatch: 1, retries: 2 }))
+        .pipe(reinforce(trainer, agent, { group: 2, groupsPerBatch: 1, retries: 2, onEvent }))
         .subscribe((step) => steps.push(step));
       m.flush();
+      expect(attempts).toStrictEqual([
+        ...['rollout-started 1', 'rollout-failed 1', 'rollout-started 2', 'rollout-failed 2', 'rollout-started 3'],
+      ]);
       expect(new Set(seeds).size).toBe(3);
       expect(steps[0]!.groups[0]!.failures).toStrictEqual([]);
     }),
@@ -430,6 +474,26 @@ describe('grpo', () => {
         'snapshot 0',
         ...['pass 2 importance_sampling', 'optim', 'pass 2 importance_sampling', 'optim', 'snapshot 2'],
       ]);
+    }),
+  );
+
+  it(
+    'counts batches, not substeps, as the steps that weights may be ahead',
+    marbles((m) => {
+      const { trainer } = fakeLoop({ stepMs: 4, sampleMs: () => 4 });
+      const ages: number[] = [];
+      const published: number[] = [];
+      const onEvent = (event: RlEvent) => {
+        if (event.type === 'policy-published') published.push(event.step);
+      };
+      tasks(12)
+        .pipe(
+          reinforce(trainer, alternating, { group: 2, groupsPerBatch: 2, substeps: 2, maxStepsOffPolicy: 1, onEvent }),
+        )
+        .subscribe(({ metrics }) => ages.push(metrics['policy/age_max']!));
+      m.flush();
+      expect(published).toStrictEqual([0, 1, 2, 3, 4, 5, 6]);
+      expect(ages).toStrictEqual([0, 1, 1, 1, 1, 1]);
     }),
   );
 
@@ -721,6 +785,11 @@ describe('grpo', () => {
     [{ minibatches: 2, substeps: 2 }, 'minibatches and substeps cannot both be above 1'],
     [{ loss: { name: 'ppo', clip: { low: 1.2 } } }, 'clip.low must be from 0 to 1, got 1.2'],
     [{ loss: { name: 'dro', beta: -1 } }, 'beta must be >= 0, got -1'],
+    [{ loss: { name: 'dro', beta: Infinity } }, 'beta must be >= 0, got Infinity'],
+    [
+      { klPenalty: { coefficient: Infinity, reference: { computeLogprobs: () => EMPTY } } },
+      'klPenalty.coefficient must be a number >= 0, got Infinity',
+    ],
     [{ group: 0 }, 'group must be an integer >= 1, got 0'],
     [{ smallestGroup: 5 }, 'smallestGroup must be <= group (2), got 5'],
     [{ timeoutMs: 0 }, 'timeoutMs must be > 0, got 0'],

@@ -178,7 +178,7 @@ describe('rollouts', () => {
       const stored = { resume: states[0]!, rolloutsBytes: 7 };
       expect(decodeState(encodeState(stored), 'state.json')).toStrictEqual(stored);
       expect(() => decodeState('{"version":9}', 'state.json')).toThrow(
-        'state.json has version 9, this release reads 1',
+        'state.json:1: it has version 9, this release reads 1',
       );
     }),
   );

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { compareEvals, differenceInterval, type EvalRecord, meanInterval, passAtK } from '../../src/evals/index.js';
+import { pairedT } from '../../src/evals/statistics/internal/pairedTests.js';
 
 interface Ends {
   readonly confidence: number;
@@ -74,8 +75,9 @@ describe('held against scipy', () => {
   });
 
   it.each(recorded.paired)('paired t at $confidence', ({ before, after, confidence, mean, low, high, pValue }) => {
-    const found = compareEvals(recordsOf(before), recordsOf(after), { confidence });
-    expect(found.test).toBe('t');
+    expect(compareEvals(recordsOf(before), recordsOf(after), { confidence }).test).toBe('t');
+    const differences = before.map((score, index) => after[index]! - score);
+    const found = pairedT(differences, 0, confidence);
     expect(relative(found.pValue, pValue)).toBeLessThan(1e-7);
     expect(found.difference.mean).toBeCloseTo(mean, 12);
     expect(found.difference.low).toBeCloseTo(low, 9);

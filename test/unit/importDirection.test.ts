@@ -19,6 +19,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   sinks: ['support', 'wire', 'client', 'operators', 'sources'],
   rl: ['support', 'wire', 'losses', 'client', 'chat', 'operators', 'sources', 'sinks'],
   evals: ['support', 'wire', 'losses', 'client', 'chat', 'operators', 'sources', 'sinks', 'rl'],
+  // A checkpoint's adapter as files, without the service.
+  adapters: ['support', 'wire', 'chat'],
+  conformance: ['support', 'wire', 'losses', 'client'],
   testing: ['support', 'wire', 'transport', 'client', 'operators'],
   local: ['support', 'wire', 'losses'],
   serve: ['support', 'wire', 'transport', 'client', 'chat', 'operators', 'sources', 'sinks', 'rl'],
@@ -40,6 +43,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'serve',
     'local',
     'dashboard',
+    'adapters',
+    'conformance',
   ],
 };
 

@@ -3,9 +3,12 @@ import { describe, expect, it } from 'vitest';
 
 const folder = (name: string) => new URL(`../../src/${name}/`, import.meta.url);
 
+/** The text of a file without what it exports for this library only. */
+const publicText = (file: URL): string => readFileSync(file, 'utf8').replace(/^\/\*\* @internal .*\nexport /gm, '');
+
 /** The names a file exports, types included. */
 function exportsOf(file: URL): string[] {
-  const code = readFileSync(file, 'utf8');
+  const code = publicText(file);
   const declared = [
     ...code.matchAll(/^export (?:abstract )?(?:async )?(?:function\*?|class|const|interface|type) ([\w$]+)/gm),
   ].map(([, name]) => name!);
@@ -44,9 +47,9 @@ describe.each(['operators', 'sources', 'sinks'])('the barrel of %s', (name) => {
   it('can be imported, and has what it lists', async () => {
     const barrel = (await import(`../../src/${name}/index.ts`)) as Record<string, unknown>;
     const values = files.flatMap((file) =>
-      [
-        ...readFileSync(new URL(file, folder(name)), 'utf8').matchAll(/^export (?:function|class|const) ([\w$]+)/gm),
-      ].map(([, found]) => found!),
+      [...publicText(new URL(file, folder(name))).matchAll(/^export (?:function|class|const) ([\w$]+)/gm)].map(
+        ([, found]) => found!,
+      ),
     );
     const elsewhere = passedOn(new URL('index.ts', folder(name))).filter((each) => !each.startsWith('type '));
     expect(Object.keys(barrel).sort()).toStrictEqual([...new Set([...values, ...elsewhere])].sort());

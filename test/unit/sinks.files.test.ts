@@ -1,10 +1,20 @@
-import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { concat, firstValueFrom, from, lastValueFrom, NEVER, of, Subject, throwError, toArray } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Step } from '../../src/operators/step.js';
+import { namingFile } from '../../src/support/files/namingFile.js';
 import { metricsLog, toFuture, toJsonl } from '../../src/sinks/index.js';
 import { resumeFrom } from '../../src/sources/index.js';
 
@@ -19,6 +29,20 @@ const lines = (path: string) =>
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as unknown);
+
+describe('what cannot be written', () => {
+  it('says which file, as the system itself does not where a disk is full', () => {
+    // As `writeSync` throws it for a file on a full disk.
+    const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+    const write = () =>
+      namingFile('runs/first/metrics.jsonl', () => {
+        throw full;
+      });
+    expect(write).toThrow('runs/first/metrics.jsonl: ENOSPC: no space left on device, write');
+    expect(write).toThrow(/^runs\/first\/metrics\.jsonl: ENOSPC/);
+    expect(full.code).toBe('ENOSPC');
+  });
+});
 
 describe('toJsonl', () => {
   it('writes a line a value, passes values on, and makes folders', async () => {
@@ -98,6 +122,16 @@ describe('toJsonl', () => {
         ),
       ),
     ).rejects.toThrow('encode');
+  });
+
+  it.runIf(existsSync('/dev/full'))('names the file where the disk is full', async () => {
+    const path = fresh('.jsonl');
+    symlinkSync('/dev/full', path);
+    await expect(lastValueFrom(of({ a: 1 }).pipe(toJsonl(path)))).rejects.toMatchObject({
+      code: 'ENOSPC',
+      path,
+      message: expect.stringContaining(path) as string,
+    });
   });
 
   it('leaves no file open, however the stream ends', () => {

@@ -17,6 +17,8 @@ import {
   tap,
   throwError,
   toArray,
+  type SchedulerAction,
+  type SchedulerLike,
 } from 'rxjs';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
@@ -138,6 +140,20 @@ describe('fromServerSentEvents', () => {
     await lastValueFrom(fromServerSentEvents(url, quick).pipe(take(2)));
     expect(schedule.mock.calls.map(([, delayMs]) => delayMs)).toStrictEqual([120]);
     schedule.mockRestore();
+  });
+
+  it("waits at least 100 ms, also where the server's retry is 0", async () => {
+    const url = await serve((_, response) => response.writeHead(200, STREAM).end('retry: 0\ndata: x\n\n'));
+    const waits: (number | undefined)[] = [];
+    const scheduler: SchedulerLike = {
+      now: () => asyncScheduler.now(),
+      schedule: <T>(work: (this: SchedulerAction<T>, state?: T) => void, delayMs?: number, state?: T) => {
+        waits.push(delayMs);
+        return asyncScheduler.schedule(work, 0, state);
+      },
+    };
+    await lastValueFrom(fromServerSentEvents(url, { retryMs: 5, scheduler }).pipe(take(3)));
+    expect(waits).toStrictEqual([100, 100]);
   });
 
   it('tries again after 503, and fails for good after 404 or something else than events', async () => {

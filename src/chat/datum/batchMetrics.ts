@@ -2,6 +2,7 @@ import type { Datum } from '../../wire/datum.js';
 import { namedTensor, type TensorData, type TensorInput } from '../../wire/tensor.js';
 import { ValidationError } from '../../wire/tinkerError.js';
 import type { Tokenizer } from '../tokenizer/Tokenizer.js';
+import { countedText } from './countedText.js';
 
 /** What a forward pass gives back for one datum. */
 export type LossOutputs = Readonly<Record<string, TensorData>>;
@@ -45,33 +46,14 @@ export function meanNll(data: readonly Datum[], outputs: readonly LossOutputs[])
  * @throws ValidationError if data and outputs do not belong together
  */
 export function bitsPerByte(data: readonly Datum[], outputs: readonly LossOutputs[], tokenizer: Tokenizer): number {
-  const isSpecial = specialTest(tokenizer);
   let nats = 0;
   let bytes = 0;
   for (const { targets, weights, logprobs } of rowsOf(data, outputs)) {
-    let run: number[] = [];
-    const count = (): void => {
-      bytes += Buffer.byteLength(tokenizer.decode(run));
-      run = [];
-    };
-    for (let row = 0; row < targets.length; row++) {
-      if (weights[row]! > 0 && !isSpecial(targets[row]!)) {
-        nats -= logprobs[row]!;
-        run.push(targets[row]!);
-      } else if (run.length > 0) count();
-    }
-    count();
+    const counted = countedText(targets, weights, tokenizer);
+    for (const place of counted.places) nats -= logprobs[place]!;
+    bytes += counted.bytes;
   }
   return bytes === 0 ? NaN : nats / (Math.LN2 * bytes);
-}
-
-/** Whether a token is left out when special tokens are: not every added token is special, `<think>` often is not. */
-function specialTest(tokenizer: Tokenizer): (token: number) => boolean {
-  const specials = new Set<number>();
-  for (const token of tokenizer.specialTokens.values()) {
-    if (tokenizer.decode([token], { skipSpecialTokens: true }) === '') specials.add(token);
-  }
-  return (token) => specials.has(token);
 }
 
 function rowsOf(data: readonly Datum[], outputs: readonly LossOutputs[]): Rows[] {

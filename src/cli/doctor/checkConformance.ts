@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import type { Feature, ServerProfile } from '../../client/profile.js';
+import type { Feature, ServerProfile } from '../../conformance/profile.js';
 import { connect } from '../../client/connection/connect.js';
 import { CliError } from '../CliError.js';
 import { openService, quiet } from '../clients.js';
@@ -8,8 +8,8 @@ import { printJson } from '../output/print.js';
 import { styleFor } from '../terminal/style.js';
 import { waitFor } from '../terminal/waitFor.js';
 import { oneLine, padEnd } from '../../support/terminal/textWidth.js';
-import { Prober } from './conformance/Prober.js';
-import { PROBES, runProbes } from './conformance/runProbes.js';
+import { Prober } from '../../conformance/Prober.js';
+import { PROBES, runProbes } from '../../conformance/runProbes.js';
 
 export interface ConformanceOptions {
   readonly model?: string;

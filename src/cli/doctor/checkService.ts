@@ -6,7 +6,7 @@ import { openService } from '../clients.js';
 import { count } from '../output/format.js';
 import { waitFor } from '../terminal/waitFor.js';
 import { ok, warning, wrong, type Finding } from './Check.js';
-import { illnessOf, isLocal, unreachable } from './illness.js';
+import { healthProblem, isLocal, unreachable } from './healthProblem.js';
 
 const PINGS = 5;
 const TIMEOUT_MS = 10_000;
@@ -33,7 +33,7 @@ export async function checkAddress(context: Context, http: Http): Promise<Findin
       const text = await response.text();
       times.push(performance.now() - begun);
       skewMs = Date.parse(response.headers.get('date') ?? '') - context.now() || 0;
-      const illness = illnessOf(response.status, text, href);
+      const illness = healthProblem(response.status, text, href);
       if (illness !== undefined) return [url, illness];
     }
   } catch (error) {

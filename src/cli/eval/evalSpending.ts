@@ -2,7 +2,7 @@ import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { ServiceClient } from '../../client/index.js';
 import type { Cost } from '../../evals/index.js';
 import { note, type Context } from '../context.js';
-import { costText, type SpendingOptions } from '../cost/Spending.js';
+import { costText, type SpendingOptions } from '../run/Spending.js';
 
 /** What an evaluation cost, and why it ended early where a budget ended it. */
 export interface SpendingTold {

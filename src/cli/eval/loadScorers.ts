@@ -4,7 +4,7 @@ import type { ServiceClient } from '../../client/index.js';
 import type { Scorer } from '../../evals/index.js';
 import { CliError } from '../CliError.js';
 import type { Context } from '../context.js';
-import { loadModule } from '../grpo/loadReward.js';
+import { loadModule } from '../run/grpo/loadReward.js';
 import { openSampler } from '../sample/openSampler.js';
 
 export interface ScorerChoice {

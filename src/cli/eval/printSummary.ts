@@ -1,6 +1,6 @@
 import type { EvalSummary, Interval } from '../../evals/index.js';
 import type { Context } from '../context.js';
-import { costText } from '../cost/Spending.js';
+import { costText } from '../run/Spending.js';
 import type { SpendingTold } from './evalSpending.js';
 import { count } from '../output/format.js';
 import { printProperties } from '../output/print.js';

@@ -1,4 +1,5 @@
 import { fitLine, percent, type Fact } from '../../support/terminal/progressLine.js';
+import { plainText } from '../../support/plainText.js';
 import type { Context } from '../context.js';
 
 /** How far something is: a label, a share from 0 to 1 where it is known, and what else there is to tell. */
@@ -46,8 +47,9 @@ export class StatusLine {
     this.#drawn = '';
   }
 
-  #draw({ label, fraction, facts = [] }: Status): void {
+  #draw({ label: given, fraction, facts = [] }: Status): void {
     const { stderr } = this.#context;
+    const label = plainText(given);
     const told = [...(fraction === undefined ? [] : [percent(fraction)]), ...facts];
     if (stderr.isTTY !== true) {
       const texts = told.map(({ text }) => text).join(', ');

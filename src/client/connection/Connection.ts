@@ -32,7 +32,6 @@ import { decodeJson } from './answer.js';
 import { Billing } from './Billing.js';
 import { AuthenticationError, ClosedError, NotFoundError, type TinkerError } from '../errors.js';
 import { EventBus, type WorkKind } from '../events.js';
-import type { ServerProfile } from '../profile.js';
 import { connectionError, mayHaveArrived, statusError } from './failure.js';
 import { retryFailures } from './retryFailures.js';
 import { isSecretHeader, Secrets } from './Secrets.js';
@@ -76,8 +75,6 @@ export interface ConnectionOptions {
   readonly pollTimeoutMs: number;
   /** Where to say what happens. Default: a bus of its own. */
   readonly events?: EventBus;
-  /** What the server is known to have and to lack. */
-  readonly profile?: ServerProfile;
   /** Known flags, where another process fetched them already. */
   readonly config?: ClientConfig;
 }
@@ -147,10 +144,6 @@ export class Connection {
         takeUntil(this.#closing),
       ),
     );
-  }
-
-  get profile(): ServerProfile | undefined {
-    return this.#options.profile;
   }
 
   /** The headers that every request carries, without secret ones. */

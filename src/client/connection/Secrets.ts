@@ -1,5 +1,5 @@
 import type { TransportResponse } from '../../transport/Transport.js';
-import { plainText } from '../../wire/plainText.js';
+import { plainText } from '../../support/plainText.js';
 
 const SECRET_HEADER = /auth|key|secret|token|cookie|pass|credential|signature|session|access|private/i;
 const SHORTEST = 8;

@@ -15,7 +15,6 @@ import type { FromHandleOptions } from '../SamplingClient.js';
 import type { ServiceClientOptions } from '../ServiceClient.js';
 import type { LogLevel } from '../session/log.js';
 import type { EventBus } from '../events.js';
-import type { ServerProfile } from '../profile.js';
 import { Connection } from './Connection.js';
 
 /** The version of the official SDK whose protocol this client speaks; the hosted service gates on it. */
@@ -61,13 +60,8 @@ export interface ConnectOptions {
    * HTTP/2 a connection carries many requests, and a lane rarely needs more than one.
    */
   readonly connections?: Partial<Readonly<Record<Lane, number>>>;
-  /** An undici `Dispatcher` that carries every request over HTTP/1.1, such as a `MockAgent`. Default: connections of its own. */
+  /** An undici `Dispatcher` that carries every request over HTTP/1.1, such as a `MockAgent`. Default: the client opens its connections. */
   readonly dispatcher?: Dispatcher;
-  /**
-   * What the server can do, as `tinker-rx doctor --conformance` wrote it: calls that use what it lacks are refused before anything is sent. Default:
-   * none.
-   */
-  readonly profile?: ServerProfile;
   /** @internal */
   readonly credential?: TokenSource;
   /** @internal Where to say what happens. */
@@ -91,7 +85,6 @@ const OPTION_NAMES: ReadonlySet<string> = new Set(
     events: true,
     logLevel: true,
     pollTimeoutMs: true,
-    profile: true,
     projectId: true,
     random: true,
     retry: true,
@@ -146,7 +139,6 @@ export function connect(options: ConnectOptions): Connected {
     onExit: options.scheduler === undefined ? systemExit : () => () => undefined,
     timeoutMs: positive('timeoutMs', options.timeoutMs ?? 60_000),
     pollTimeoutMs: positive('pollTimeoutMs', options.pollTimeoutMs ?? 45_000),
-    ...(options.profile === undefined ? {} : { profile: options.profile }),
     ...(options.config === undefined ? {} : { config: options.config }),
     ...(options.events === undefined ? {} : { events: options.events }),
   });

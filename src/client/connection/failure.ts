@@ -20,7 +20,7 @@ import {
   type APIStatusErrorOptions,
   type TinkerError,
 } from '../errors.js';
-import { plainLine } from '../../wire/plainText.js';
+import { plainLine } from '../../support/plainText.js';
 import { parseBody } from './answer.js';
 import { serverText } from './serverText.js';
 

@@ -1,4 +1,4 @@
-import { plainLine } from '../../wire/plainText.js';
+import { plainLine } from '../../support/plainText.js';
 
 const MOST_MISTAKES = 5;
 const SAID_UNDER = ['detail', 'message', 'error'] as const;

@@ -1,5 +1,5 @@
 import { toErrorCategory, type RequestFailed } from '../../wire/futures.js';
-import { plainText } from '../../wire/plainText.js';
+import { plainText } from '../../support/plainText.js';
 import type { Secrets } from '../connection/Secrets.js';
 import { serverText } from '../connection/serverText.js';
 import { RequestFailedError } from '../errors.js';

@@ -143,6 +143,7 @@ class Poll<A> {
     this.#isDone = true;
     const metadata = CompleteMetadata.decode(body);
     if (!isLeft(metadata)) {
+      // oxlint-disable-next-line typescript/only-throw-error -- caught by `retrieve`; a stack for each large result would be slow
       if (knownBytes === undefined) throw new Announced(metadata.right.responsePayloadSize);
       throw new APIResponseValidationError(
         `the service announced the result of ${requestId} twice and did not send it`,

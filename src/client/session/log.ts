@@ -1,5 +1,5 @@
 import { Subscription, type Observable } from 'rxjs';
-import { plainText } from '../../wire/plainText.js';
+import { plainText } from '../../support/plainText.js';
 import type { TinkerEvent } from '../events.js';
 
 /** How much the client logs. Each level includes the ones before it; `silent` logs nothing. */

@@ -9,7 +9,6 @@ import type { Lifecycle } from '../session/Lifecycle.js';
 import { withoutUndefined, prepare } from '../../wire/record.js';
 import type { SamplingSessions } from '../sampling/samplingSessions.js';
 import type { OpenSession } from '../session/Session.js';
-import { refuseAbsent } from '../profile.js';
 import { submitWork } from '../results/awaitResult.js';
 import type { OnAccepted } from '../TinkerFuture.js';
 import { TrainingClient } from '../TrainingClient.js';
@@ -83,8 +82,6 @@ export class TrainingModels {
     request('');
     return open.pipe(
       concatMap(({ session, samplers }) => {
-        if (options.optimizer !== undefined)
-          refuseAbsent(session.connection.profile, `optimizer: ${options.optimizer.type}`);
         const work = {
           requestType: 'CreateModel',
           path: 'create_model',

@@ -98,7 +98,7 @@ export interface ChunkLimits {
 }
 
 /** Cuts data into requests of bounded length and size. A datum that is too large for any is a chunk of its own. */
-export function toChunks(data: readonly PreparedDatum[], { maxLength, maxBytes }: ChunkLimits): Chunk[] {
+function toChunks(data: readonly PreparedDatum[], { maxLength, maxBytes }: ChunkLimits): Chunk[] {
   const chunks: { data: PreparedDatum[]; bytes: number }[] = [];
   let current: { data: PreparedDatum[]; bytes: number } | undefined;
   for (const datum of data) {

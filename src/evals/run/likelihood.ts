@@ -49,7 +49,7 @@ export interface LikelihoodOptions extends Pick<ToDatumsOptions<TrainOn>, 'train
  * fromConversations('held-out.jsonl').pipe(likelihood({ sampler, renderer }), summarize())
  * ```
  * Nothing is sampled but one token per row, which the protocol demands. Measured is what would be trained on: the last turn of the
- * assistant, or what `trainOn` says, its end mark included; bytes are those of its text. The summary's `corpus` has negative log
+ * assistant, or what `trainOn` says, its end mark included; bits per byte leave the end mark out, which has no text. The summary's `corpus` has negative log
  * likelihood, bits per byte, perplexity and accuracy over all tokens together.
  *
  * A row that cannot be written or scored is a failure of that record. Errors of the source end the stream. Unsubscribing cancels
@@ -104,13 +104,26 @@ const expectedIn = (row: unknown): { readonly expected?: string } => {
 
 function recordOf(facts: Facts, parts: readonly DatumScore[], durationMs: number): EvalRecord {
   const sum = (name: keyof DatumScore) => parts.reduce((total, part) => total + part[name], 0);
-  const [nll, tokens, bytes, correct] = [sum('nll'), sum('tokens'), sum('bytes'), sum('correct')];
+  const [nll, tokens, textNll, bytes, correct] = [
+    sum('nll'),
+    sum('tokens'),
+    sum('textNll'),
+    sum('bytes'),
+    sum('correct'),
+  ];
   const scores = {
     logprob: -nll / tokens,
     ...(Number.isNaN(correct) ? {} : { accuracy: correct / tokens }),
   };
   const sample = {
-    ...{ index: 0, seed: 0, output: '', score: scores.logprob, scores, metrics: { nll, tokens, bytes, correct } },
+    ...{
+      index: 0,
+      seed: 0,
+      output: '',
+      score: scores.logprob,
+      scores,
+      metrics: { nll, tokens, textNll, bytes, correct },
+    },
     ...{ promptTokens: sum('promptTokens'), sampledTokens: 0, stopReason: 'scored', durationMs },
   };
   return { ...facts, samples: [sample], failures: [], durationMs };

@@ -8,7 +8,8 @@ export interface NumericOptions {
   readonly tolerance?: number;
 }
 
-const NUMBER = /[-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|\d)(?:[eE][-+]?\d+)?/g;
+/** A sign counts only where it cannot be a minus between two numbers, or a hyphen. Commas group thousands. */
+const NUMBER = /(?:(?<![\w)])[-+−])?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?/g;
 
 /** 1 if the last number of the output is the last number that is expected, else 0. `1,024.50` and `−3` are numbers. */
 export function numeric({ tolerance = 1e-6 }: NumericOptions = {}) {

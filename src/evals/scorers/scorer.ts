@@ -20,12 +20,14 @@ export interface Score {
   /** The score's name. Default: the scorer's. */
   readonly name?: string;
   /** From 0 to 1 as a rule; null: not scored. */
-  readonly score: number | null;
+  readonly score: number | boolean | null;
   /** Anything worth keeping about it. Default: nothing. */
   readonly metadata?: Readonly<Record<string, unknown>> | undefined;
   /** Why there is no score, if the scorer failed. */
   readonly error?: unknown;
 }
 
-/** Says how good an output is, at once or later. */
-export type Scorer<T = unknown> = (args: ScoreArgs<T>) => number | Score | ObservableInput<number | Score>;
+/** Says how good an output is, at once or later. `true` is 1 and `false` is 0. */
+export type Scorer<T = unknown> = (
+  args: ScoreArgs<T>,
+) => number | boolean | Score | ObservableInput<number | boolean | Score>;

@@ -1,3 +1,4 @@
+import { checkConfidence } from './internal/checkConfidence.js';
 import { normalCritical, studentCritical } from './internal/distributions.js';
 
 /** A mean, and between what the true one lies with the confidence that was asked for. */
@@ -41,8 +42,10 @@ export function differenceInterval(differences: readonly number[], confidence = 
 function studentInterval(values: readonly number[], mean: number, confidence: number): Interval {
   const count = values.length;
   if (count < 2) return { mean, low: -Infinity, high: Infinity, count };
-  const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
-  const half = squares === 0 ? 0 : studentCritical(confidence, count - 1) * Math.sqrt(squares / (count - 1) / count);
+  const varied = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  // Equal values are no certainty: as if one of them were off by as much as it may.
+  const squares = varied === 0 ? Math.max(Math.abs(mean), Math.abs(1 - mean)) ** 2 : varied;
+  const half = studentCritical(confidence, count - 1) * Math.sqrt(squares / (count - 1) / count);
   return { mean, low: mean - half, high: mean + half, count };
 }
 
@@ -52,9 +55,4 @@ function wilson(share: number, count: number, confidence: number): Interval {
   const middle = (share + (z * z) / (2 * count)) / scale;
   const half = (z / scale) * Math.sqrt((share * (1 - share)) / count + (z * z) / (4 * count * count));
   return { mean: share, low: Math.max(0, middle - half), high: Math.min(1, middle + half), count };
-}
-
-function checkConfidence(confidence: number): void {
-  if (!(confidence > 0 && confidence < 1))
-    throw new RangeError(`confidence must be between 0 and 1, got ${confidence}`);
 }

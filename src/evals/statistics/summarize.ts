@@ -54,7 +54,7 @@ export interface CorpusSummary {
   readonly nll: number;
   /** e to the power of the mean loss per token. */
   readonly perplexity: number;
-  /** Loss per byte of text, in bits: comparable between tokenizers. */
+  /** Loss per byte of text, in bits, without end marks: comparable between tokenizers. As `bitsPerByte` of `tinker-rx/chat`. */
   readonly bitsPerByte: number;
   /** The share of tokens that the model thinks likeliest; NaN if the service does not tell. */
   readonly accuracy: number;
@@ -97,7 +97,7 @@ function newTally(): Tally {
   const means: number[] = [];
   const named = new Map<string, number[]>();
   const passes: { readonly samples: number; readonly passed: number }[] = [];
-  const corpus = { nll: 0, tokens: 0, bytes: 0, correct: 0 };
+  const corpus = { nll: 0, tokens: 0, textNll: 0, bytes: 0, correct: 0 };
   const failures = { rollout: 0, scorer: 0 };
   let [examples, samples, cutOff, promptTokens, sampledTokens] = [0, 0, 0, 0, 0];
   const tally: Tally = {
@@ -122,13 +122,16 @@ function newTally(): Tally {
         if (sample.stopReason === 'length') cutOff++;
         promptTokens += sample.promptTokens;
         sampledTokens += sample.sampledTokens;
-        for (const name of ['nll', 'tokens', 'bytes', 'correct'] as const)
-          if (sample.metrics !== undefined && 'nll' in sample.metrics) corpus[name] += sample.metrics[name] ?? NaN;
+        const { metrics } = sample;
+        if (metrics === undefined || !('nll' in metrics)) continue;
+        for (const name of ['nll', 'tokens', 'bytes', 'correct'] as const) corpus[name] += metrics[name] ?? NaN;
+        // Files of earlier releases do not tell end marks apart.
+        corpus.textNll += metrics['textNll'] ?? metrics['nll'];
       }
       return tally;
     },
     sum(confidence, k) {
-      const most = Math.max(0, ...passes.map((each) => each.samples));
+      const most = passes.reduce((largest, each) => Math.max(largest, each.samples), 0);
       const ks = k ?? powersUpTo(most);
       const likely = (wanted: number): Interval =>
         meanInterval(
@@ -152,13 +155,14 @@ function newTally(): Tally {
 function corpusOf({
   nll,
   tokens,
+  textNll,
   bytes,
   correct,
-}: Readonly<Record<'nll' | 'tokens' | 'bytes' | 'correct', number>>): CorpusSummary {
+}: Readonly<Record<'nll' | 'tokens' | 'textNll' | 'bytes' | 'correct', number>>): CorpusSummary {
   const perToken = nll / tokens;
   return {
     ...{ tokens, bytes, nll: perToken, perplexity: Math.exp(perToken) },
-    ...{ bitsPerByte: nll / Math.LN2 / bytes, accuracy: correct / tokens },
+    ...{ bitsPerByte: textNll / Math.LN2 / bytes, accuracy: correct / tokens },
   };
 }
 

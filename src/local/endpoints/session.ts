@@ -55,6 +55,8 @@ const toSupportedModel = ({ name, contextLength }: LocalService['engine']['baseM
 export const flagsOf = ({ dials }: LocalService): ClientConfig => ({ ...defaults(ClientConfig), ...dials.flags });
 const dynamicFlagsOf = ({ dials }: LocalService): DynamicConfig => ({
   ...defaults(DynamicConfig),
+  // A caller that hangs up must not keep the engine busy.
+  sampleCancelEnabled: true,
   ...dials.dynamicFlags,
 });
 

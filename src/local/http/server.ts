@@ -156,12 +156,13 @@ function urlOf({ url = '/' }: IncomingMessage): URL {
 /** The refusal of a request whose body has not arrived: what is still coming is dropped, and soon the connection is cut. */
 function cutting(request: IncomingMessage, reply: Reply): Reply {
   request.resume();
-  const { socket } = request;
-  setTimeout(() => socket.destroy(), GRACE_MS).unref();
+  // A client that has gone away took its socket with it.
+  const socket = request.socket as Socket | null;
+  setTimeout(() => socket?.destroy(), GRACE_MS).unref();
   return { ...reply, headers: { ...reply.headers, connection: 'close' } };
 }
 
-const reset = (socket: Socket): void => void socket.resetAndDestroy();
+const reset = (socket: Socket | null): void => void socket?.resetAndDestroy();
 
 function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error;

@@ -17,7 +17,7 @@ import { LockstepClock } from '../queue/lockstepClock.js';
 import { CheckpointStore } from '../store/checkpointStore.js';
 import { EphemeralStates } from '../store/ephemeralStates.js';
 import { JsonRecords } from '../store/jsonRecords.js';
-import { steadyClock } from '../../wire/steadyClock.js';
+import { steadyClock } from '../../support/steadyClock.js';
 import { sizeBytes, tinkerPath, type Manifest } from '../store/manifest.js';
 import { writeTokenizer } from '../store/tokenizerFiles.js';
 import { AuditLog } from './auditLog.js';

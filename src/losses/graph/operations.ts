@@ -14,7 +14,7 @@ import {
 import { axisOf, ndArray, sizeOf } from './ndArray.js';
 import { cumulativeSum, extreme, extremePlace, logSumExp, mean, sum, variance, type Along } from './reductions.js';
 import { SHAPE_OPERATIONS } from './shapeOperations.js';
-import { toNumber, toNumbers, toVariable, type Value } from './values.js';
+import { isNamed, isWhole, toNumber, toNumbers, toVariable, type Value } from './values.js';
 import { constant, Variable } from './variable.js';
 
 const along = (call: Call, place = 1): Along => {
@@ -29,11 +29,16 @@ const binaryOf = (name: string, places: readonly [string, string] = ['input', 'o
   const definition = BINARY[name]!;
   return (call) => {
     const [a, b] = [toVariable(call.get(0, places[0])), toVariable(call.get(1, places[1]))];
-    const alpha = call.get(2, 'alpha');
-    const scaled = typeof alpha === 'number' ? binary(b, constant(alpha), BINARY['mul']!) : b;
-    return binary(a, scaled, definition);
+    return binary(a, b, definition);
   };
 };
+
+/** `add` and `sub` scale what they add by `alpha`. */
+const scaledOf = (name: 'add' | 'sub'): Operation =>
+  on((x, call) => {
+    const [other, alpha] = [toVariable(call.get(1, 'other')), call.get(2, 'alpha') ?? 1];
+    return binary(x, alpha === 1 ? other : binary(other, toVariable(alpha), BINARY['mul']!), BINARY[name]!);
+  });
 
 /** torch.max and torch.min: of all, along a dimension with the places, or of two tensors. */
 const extremeOf = (sign: 1 | -1): Operation =>
@@ -61,6 +66,9 @@ function pick(x: Variable, sign: 1 | -1, where_: Along): Variable {
   return sum(where(isChosen, x, constant(0)), where_);
 }
 
+/** The largest float32, by which PyTorch replaces ∞. */
+const LARGEST_FLOAT = (2 - 2 ** -23) * 2 ** 127;
+
 const filled = (value: number): Operation =>
   on((x) => constant(ndArray(x.shape, new Float64Array(x.data.length).fill(value))));
 
@@ -77,8 +85,8 @@ const operations: Readonly<Record<string, Operation>> = {
       on((x, call) => binaryTest(x, toVariable(call.get(1, 'other')), test)),
     ]),
   ),
-  add: binaryOf('add'),
-  sub: binaryOf('sub'),
+  add: scaledOf('add'),
+  sub: scaledOf('sub'),
   mul: binaryOf('mul'),
   div: binaryOf('div'),
   floordiv: binaryOf('floordiv'),
@@ -100,11 +108,18 @@ const operations: Readonly<Record<string, Operation>> = {
   clamp: on((x, call) => clamp(x, bound(call.get(1, 'min')), bound(call.get(2, 'max')))),
   clamp_min: on((x, call) => clamp(x, bound(call.get(1, 'min')), null)),
   clamp_max: on((x, call) => clamp(x, null, bound(call.get(1, 'max')))),
-  nan_to_num: on((x, call) => where(unaryTest(x, Number.isNaN), constant(toNumber(call.get(1, 'nan') ?? 0)), x)),
+  nan_to_num: on((x, call) => {
+    const replacements = [
+      [Number.isNaN, call.get(1, 'nan') ?? 0],
+      [(value: number) => value === Infinity, call.get(2, 'posinf') ?? LARGEST_FLOAT],
+      [(value: number) => value === -Infinity, call.get(3, 'neginf') ?? -LARGEST_FLOAT],
+    ] as const;
+    return replacements.reduce((made, [test, by]) => where(unaryTest(x, test), constant(toNumber(by)), made), x);
+  }),
   sum: on((x, call) => sum(x, along(call))),
   mean: on((x, call) => mean(x, along(call))),
-  var: on((x, call) => variance(x, along(call), correction(call))),
-  std: on((x, call) => unary(variance(x, along(call), correction(call)), UNARY['sqrt']!)),
+  var: on(varianceOf),
+  std: on((x, call) => unary(varianceOf(x, call), UNARY['sqrt']!)),
   logsumexp: on((x, call) => logSumExp(x, along(call))),
   log_softmax: logSoftmax,
   softmax: (call) => unary(toVariable(logSoftmax(call)), UNARY['exp']!),
@@ -131,13 +146,13 @@ const operations: Readonly<Record<string, Operation>> = {
     ),
   ),
   detach: on((x) => constant(x.value)),
-  to: on((x) => x),
+  to: (call) => convert(call),
   float: on((x) => x),
   double: on((x) => x),
   half: on((x) => x),
   bfloat16: on((x) => x),
   contiguous: on((x) => x),
-  type_as: on((x) => x),
+  type_as: (call) => convert(call),
   long: on((x) => unary(x, UNARY['trunc']!)),
   int: on((x) => unary(x, UNARY['trunc']!)),
   bool: on((x) => unaryTest(x, (value) => value !== 0)),
@@ -150,10 +165,24 @@ const operations: Readonly<Record<string, Operation>> = {
 const bound = (value: Value | undefined): Variable | number | null =>
   value === undefined || value === null ? null : value instanceof Variable ? value : toNumber(value);
 
-function correction(call: Call): number {
-  const given = call.get(-1, 'correction') ?? call.get(-1, 'unbiased');
-  return given === undefined || given === null ? 1 : toNumber(given);
+/** `var(dim, unbiased, keepdim)`, `var(unbiased)` or `var(dim, correction=…, keepdim=…)`. */
+function varianceOf(x: Variable, call: Call): Variable {
+  const dim = call.get(1, 'dim') ?? null;
+  const [axes, flag] = typeof dim === 'boolean' ? [null, dim] : [dim, call.get(2, 'unbiased')];
+  const correction = call.get(-1, 'correction') ?? flag ?? 1;
+  const keep = Boolean(call.get(3, 'keepdim') ?? false);
+  return variance(x, { axes: axes === null ? undefined : toNumbers(axes), keep }, toNumber(correction));
 }
+
+/** A change of type matters where it rounds. */
+const convert: Operation = on((x, call) => {
+  const type = [1, 2].map((place) => call.get(place, 'dtype')).find((value) => isNamed(value) && isWhole(value));
+  // What else it is given, a device or a tensor of the wanted type, changes no value.
+  call.get(1, 'other');
+  call.get(2, 'device');
+  if (!isNamed(type)) return x;
+  return type.named.endsWith('bool') ? unaryTest(x, (value) => value !== 0) : unary(x, UNARY['trunc']!);
+});
 
 /** Everything that a custom loss may call, by the last part of its name. */
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(Object.entries(operations));

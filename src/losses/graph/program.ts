@@ -5,7 +5,7 @@ import { ALIASES } from './aliases.js';
 import type { Call, Operation } from './call.js';
 import { MOST_NODES } from './limits.js';
 import { OPERATIONS } from './operations.js';
-import { decodeArgument, isDictionary, toNumber, toVariable, type Value } from './values.js';
+import { decodeArgument, isDictionary, isNamed, isWhole, toNumber, toVariable, type Value } from './values.js';
 import { backward, constant, leaf, Variable } from './variable.js';
 
 const MODULES = /^(?:torch|operator|math|builtins)(?:\..*)?\.([^.]+)$|^([^.]+)$/;
@@ -80,7 +80,7 @@ export class Program {
     const leaves = inputs.filter(({ isLeaf }) => isLeaf);
     const resolve = (name: string) => values.get(name)!;
     let next = 0;
-    for (const [index, { op, name, args = [], kwargs = {} }] of this.#nodes.entries()) {
+    for (const [index, { op, name, target, args = [], kwargs = {} }] of this.#nodes.entries()) {
       if (op === 'placeholder') values.set(name, inputs[next++]!);
       else if (op === 'output') return finish(decodeArgument(args[0], resolve), leaves);
       else {
@@ -90,11 +90,12 @@ export class Program {
           values.set(name, known);
           continue;
         }
-        const call = callOf(
+        const call = new ReadCall(
           args.map((argument) => decodeArgument(argument, resolve)),
           Object.fromEntries(Object.entries(kwargs).map(([key, value]) => [key, decodeArgument(value, resolve)])),
         );
         const made = this.#operations[index]!(call);
+        call.checkAllRead(target.slice(target.lastIndexOf('.') + 1));
         if (isHeld) held.set(name, made);
         values.set(name, made);
       }
@@ -134,15 +135,56 @@ function checkReferences(nodes: readonly CustomLossNode[]): void {
   }
 }
 
-const callOf = (args: readonly Value[], kwargs: Readonly<Record<string, Value>>): Call => ({
-  get: (place, name) => kwargs[name] ?? (place === 0 ? (args[0] ?? kwargs['self']) : args[place]),
-  rest: (place) => {
-    const rest = args.slice(place);
+/** Arguments that change no value; `inplace` must be false. */
+const HARMLESS: ReadonlySet<string> = new Set(['_stacklevel', 'copy', 'inplace', 'non_blocking', 'requires_grad']);
+/** The first argument goes by several names. */
+const isFirst = (name: string): boolean => name === 'input' || name === 'self';
+
+/** What an operation is called with; remembers what it reads, so that nothing given is left out of the result unseen. */
+class ReadCall implements Call {
+  readonly #args: readonly Value[];
+  readonly #kwargs: Readonly<Record<string, Value>>;
+  readonly #read = new Set<string | number>();
+
+  constructor(args: readonly Value[], kwargs: Readonly<Record<string, Value>>) {
+    this.#args = args;
+    this.#kwargs = kwargs;
+  }
+
+  get(place: number, name: string): Value | undefined {
+    this.#read.add(place).add(name);
+    return this.#kwargs[name] ?? (place === 0 ? (this.#args[0] ?? this.#kwargs['self']) : this.#args[place]);
+  }
+
+  rest(place: number): number[] {
+    this.#args.forEach((_, index) => (index < place ? undefined : this.#read.add(index)));
+    for (const name of SHAPE_NAMES) this.#read.add(name);
+    const rest = this.#args.slice(place);
     const list = rest.length === 1 && Array.isArray(rest[0]) ? (rest[0] as readonly Value[]) : rest;
-    const named = kwargs['shape'] ?? kwargs['size'] ?? kwargs['dims'] ?? kwargs['dim'];
+    const named = SHAPE_NAMES.map((name) => this.#kwargs[name]).find((value) => value !== undefined);
     return (list.length === 0 && Array.isArray(named) ? (named as readonly Value[]) : list).map(toNumber);
-  },
-});
+  }
+
+  /** @throws ValidationError for an argument that was not read and may change the result. */
+  checkAllRead(operation: string): void {
+    const refuse = (argument: string) => {
+      throw new ValidationError(
+        `${operation} does not take ${argument} in a custom loss: write it with other operations`,
+      );
+    };
+    this.#args.forEach((value, place) => {
+      if (!this.#read.has(place) && !isDefault(value)) refuse(`argument ${place + 1}`);
+    });
+    for (const [name, value] of Object.entries(this.#kwargs)) {
+      if (this.#read.has(name) || isFirst(name) || isDefault(value)) continue;
+      if (!HARMLESS.has(name) || (name === 'inplace' && value === true)) refuse(name);
+    }
+  }
+}
+const SHAPE_NAMES = ['shape', 'size', 'dims', 'dim'] as const;
+
+/** None, and types and devices: all values here are doubles. A type of whole numbers would round. */
+const isDefault = (value: Value): boolean => value === null || (isNamed(value) && !isWhole(value));
 
 function finish(output: Value, leaves: readonly Variable[]): ProgramResult {
   const [loss, metrics] = Array.isArray(output) ? (output as readonly Value[]) : [];

@@ -23,6 +23,11 @@ export const isSlice = (value: Value): value is Slice =>
 export const isDictionary = (value: Value): value is Dictionary =>
   typeof value === 'object' && value !== null && 'dict' in value;
 
+export const isNamed = (value: Value | undefined): value is Named =>
+  typeof value === 'object' && value !== null && 'named' in value;
+/** Whether it names a type of whole numbers, or of true and false. */
+export const isWhole = ({ named }: Named): boolean => /^(torch\.)?(u?int\d*|long|short|bool)$/.test(named);
+
 /** An argument as the graph writes it, with every reference resolved. */
 export function decodeArgument(argument: unknown, resolve: (name: string) => Value): Value {
   const decode = (inner: unknown): Value => decodeArgument(inner, resolve);

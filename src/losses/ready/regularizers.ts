@@ -1,4 +1,4 @@
-import { checkAtLeast } from '../../support/checks.js';
+import { checkAtLeast, checkFinite } from '../../support/checks.js';
 import { addLosses } from '../addLosses.js';
 import { defineLoss } from '../defineLoss.js';
 import type { TracedLoss } from '../TracedLoss.js';
@@ -79,5 +79,6 @@ export function klRegularized(loss: TracedLoss, options: KlOptions): TracedLoss 
 }
 
 function check(coefficient: number): void {
+  checkFinite({ coefficient });
   checkAtLeast({ coefficient }, 0);
 }

@@ -13,11 +13,17 @@ export type Line = () => string | undefined;
 export function callerLine(entry: Entry): Line {
   const held: { stack?: string } = {};
   Error.captureStackTrace?.(held, entry);
-  return () => {
-    for (const frame of held.stack?.split('\n').slice(1) ?? []) {
-      const place = PLACE.exec(frame.trim())?.[1];
-      if (place !== undefined) return place.replace(/^file:\/\//, '').replace(/\?[^:]*/, '');
-    }
-    return undefined;
-  };
+  return () => placeIn(held.stack);
+}
+
+/** The first place of a stack, as `file:line:column`, that is in a file and not refused. */
+export function placeIn(
+  stack: string | undefined,
+  refuse: (place: string) => boolean = () => false,
+): string | undefined {
+  for (const frame of stack?.split('\n').slice(1) ?? []) {
+    const place = PLACE.exec(frame.trim())?.[1];
+    if (place !== undefined && !refuse(place)) return place.replace(/^file:\/\//, '').replace(/\?[^:]*/, '');
+  }
+  return undefined;
 }

@@ -1,5 +1,5 @@
 import { Subject } from 'rxjs';
-import { Queue } from '../../wire/Queue.js';
+import { Queue } from '../../support/Queue.js';
 import type { BackpressureEvent } from '../backpressure.js';
 import { currentGate, type Gate } from '../gate.js';
 

@@ -19,6 +19,7 @@ import type { ParsedResponse, Renderer } from '../../chat/renderers/core/Rendere
 import type { SamplingClient } from '../../client/SamplingClient.js';
 import type { SamplingParams } from '../../wire/sampling.js';
 import { graded } from '../rewards/graded.js';
+import { numberOf } from '../rewards/numberOf.js';
 import type { Graded, Rollout, RolloutContext, RolloutHook, Turn } from '../sampling/rollout.js';
 
 /** Why a conversation ended: it was over, or a limit was reached. */
@@ -54,7 +55,7 @@ export interface Reply {
   /** Why it is over, where it is. Default `done`. */
   readonly stop?: StopKind;
   /** Added to the reward of the whole. Default 0. */
-  readonly reward?: number;
+  readonly reward?: number | boolean;
   /** Added to the metrics of the whole, by name. */
   readonly metrics?: Readonly<Record<string, number>>;
 }
@@ -199,7 +200,8 @@ function heard<T>(
   if (malformed) return of({ ...spoken, stop: turn.sequence.stopReason === 'length' ? 'length' : 'parse_error' });
   return defer(() => toObservable<Reply | undefined>(reply(spoken, task, context))).pipe(
     map((given): State => {
-      const { messages: added = [], reward = 0, metrics = {}, stop } = given ?? {};
+      const { messages: added = [], metrics = {}, stop } = given ?? {};
+      const reward = numberOf(given?.reward ?? 0, 'the reward of a reply', 'a finite number, true or false');
       const told: State = { ...spoken, reward: state.reward + reward, metrics: summed(state.metrics, metrics) };
       if (added.length === 0 || stop !== undefined) return { ...told, stop: stop ?? 'done' };
       const exchange = {

@@ -5,6 +5,7 @@ import type { SamplingClient } from '../../client/SamplingClient.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import type { SamplingParams } from '../../wire/sampling.js';
 import { graded } from '../rewards/graded.js';
+import { givenTo } from '../sampling/ownPlace.js';
 import type { Graded, GroupAgent, Rollout, RolloutHook, Turn } from '../sampling/rollout.js';
 
 /** What was said in answer to a task. */
@@ -38,11 +39,12 @@ export interface SingleTurnOptions<T> {
  *   samplingParams: { maxTokens: 32 },
  * });
  * ```
- * A grader that throws or gives no finite number costs its own answer only.
+ * A grader that throws or gives no finite number costs its own answer only, and a warning says where. `true` counts as 1, `false` as 0.
  */
 export function singleTurn<T, S = SamplingClient>(options: SingleTurnOptions<T>): GroupAgent<T, S> {
   const { renderer, prompt, reward, samplingParams = {} } = options;
   const params: SamplingParams = { stop: renderer.getStopSequences(), ...samplingParams };
+  const what = givenTo(singleTurn, 'the reward of singleTurn');
   const inputOf = (task: T): ModelInput => {
     const asked = prompt(task);
     if (typeof asked === 'string') return renderer.buildGenerationPrompt([{ role: 'user', content: asked }]);
@@ -52,7 +54,7 @@ export function singleTurn<T, S = SamplingClient>(options: SingleTurnOptions<T>)
     defer(() => {
       const parsed = renderer.parse(turn.sequence.tokens);
       const cutOff = turn.sequence.stopReason === 'length';
-      return graded(() => reward({ ...parsed, cutOff, turn }, task)).pipe(
+      return graded(() => reward({ ...parsed, cutOff, turn }, task), what).pipe(
         map(({ reward: value, metrics }) => ({
           turns: [turn],
           reward: value,

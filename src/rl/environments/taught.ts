@@ -1,5 +1,5 @@
 import { forkJoin, from, map, type Observable, of, switchMap } from 'rxjs';
-import { checkPositive } from '../../support/checks.js';
+import { checkFinite, checkPositive } from '../../support/checks.js';
 import type { SamplingClient } from '../../client/SamplingClient.js';
 import { cancelling } from '../../support/cancelling.js';
 import type { ComputesLogprobs } from '../../operators/withReference.js';
@@ -42,6 +42,7 @@ export interface TaughtOptions<T> {
  */
 export function taught<T, S = SamplingClient>(agent: Agent<T, S>, options: TaughtOptions<T>): Agent<T, S> {
   const { teacher, coefficient = 1, teacherPrompt = (_: T, { prompt }: Turn) => prompt } = options;
+  checkFinite({ coefficient });
   checkPositive({ coefficient });
   const teachersOf = (task: T): readonly WeightedTeacher[] =>
     weighted(typeof teacher === 'function' ? teacher(task) : teacher);
@@ -89,7 +90,11 @@ function answerLogprobs(teacher: ComputesLogprobs, prompt: ModelInput, { sequenc
         throw new ValidationError(
           `the teacher gave ${logprobs.length} logprobs for an answer of ${tokens.length} tokens`,
         );
-      return logprobs.subarray(logprobs.length - tokens.length);
+      const answered = logprobs.subarray(logprobs.length - tokens.length);
+      const bad = answered.findIndex((value) => !Number.isFinite(value));
+      if (bad >= 0)
+        throw new ValidationError(`the teacher gave token ${bad} of an answer a logprob of ${answered[bad]}`);
+      return answered;
     }),
   );
 }

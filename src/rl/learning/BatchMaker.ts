@@ -57,6 +57,8 @@ export class BatchMaker<T> {
   #parts = 0;
   #unreleased = 0;
   #next = 0;
+  #closed = 0;
+  #isFresh = true;
 
   constructor(options: BatchMakerOptions) {
     this.#options = options;
@@ -67,6 +69,21 @@ export class BatchMaker<T> {
     return this.#next;
   }
 
+  /** Whether the next group begins a batch. */
+  get isFresh(): boolean {
+    return this.#isFresh;
+  }
+
+  /** The order of the first group that no batch has, also none that taught nothing. */
+  get closed(): number {
+    return this.#closed;
+  }
+
+  /** What the groups were like that no batch counts: since the last batch, none taught anything. */
+  get rest(): GroupTally | undefined {
+    return this.#groups.length === 0 ? undefined : this.#tally;
+  }
+
   /** The batch that this group fills, if it does. */
   add(prepared: PreparedGroup<T>): MadeBatch<T> | undefined {
     const { groupsPerBatch, minibatches, refill, release } = this.#options;
@@ -74,6 +91,7 @@ export class BatchMaker<T> {
     const teaches = group.teaches && prepared.data.length > 0;
     this.#hold(group, teaches);
     this.#next = group.order + 1;
+    this.#isFresh = false;
     this.#splits += prepared.splits;
     if (teaches) this.#part.push(prepared);
     else if (refill) {
@@ -120,6 +138,8 @@ export class BatchMaker<T> {
 
   #close(): MadeBatch<T> | undefined {
     const unreleased = this.#unreleased;
+    this.#closed = this.#next;
+    this.#isFresh = true;
     this.#counted = 0;
     this.#parts = 0;
     this.#unreleased = 0;

@@ -28,6 +28,10 @@ export class GroupTally {
     this.#seconds.add(group.durationMs / 1000);
   }
 
+  get groups(): number {
+    return this.#all.groups;
+  }
+
   /** Under `env/all`, and under `env/<tag>` where a tag does not hold for all groups. */
   environment(): Metrics {
     const metrics: Metrics = {};

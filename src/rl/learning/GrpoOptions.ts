@@ -36,7 +36,7 @@ export type RlTrainer<S = SamplingClient> = Trainable & Partial<TakesSnapshots<S
 export interface GrpoOptions<S = SamplingClient> {
   /** What `rollouts` samples from; new weights are published to it after every step. Default: groups come from elsewhere, and no weights are published. */
   readonly policy?: LivePolicy<S>;
-  /** How many groups make an optimizer step: an integer ≥ 1. */
+  /** How many groups make a batch, which is a step: an integer ≥ 1. */
   readonly groupsPerBatch: number;
   /** Default `importance_sampling`. */
   readonly loss?: RlLoss;
@@ -47,8 +47,8 @@ export interface GrpoOptions<S = SamplingClient> {
   /** In how many parts a batch is trained on, each with its own optimizer step: an integer ≥ 1. Default 1. */
   readonly substeps?: number;
   /**
-   * How many optimizer steps the weights may be ahead of those that sampled a group when it is trained on: an integer ≥ 0.
-   * 0 (default) is synchronous; above, sampling and training overlap.
+   * How many steps the weights may be ahead of those that sampled a group when it is trained on: an integer ≥ 0. A step is one
+   * batch, also where `substeps` makes several optimizer steps of it. 0 (default) is synchronous; above, sampling and training overlap.
    */
   readonly maxStepsOffPolicy?: number;
   /**
@@ -68,6 +68,13 @@ export interface GrpoOptions<S = SamplingClient> {
   readonly checkpoint?: CheckpointEveryOptions;
   /** Evaluations of the weights right after a step, while training continues. Default: none. */
   readonly evaluate?: EvaluateEveryOptions<S>;
+  /** Ends the run after this many optimizer steps, those before a resume included: an integer ≥ 1. Default: with its source. */
+  readonly steps?: number;
+  /**
+   * Ends the run once it emits: nothing more is sampled, batches in training are finished, and `checkpoint.atEnd` saves. The groups of a batch
+   * that is not full are not trained on; a resumed run takes them again, and so ends as one that was never stopped. Default: never.
+   */
+  readonly stop$?: ObservableInput<unknown>;
   /** Where an earlier run stopped; give the same to `rollouts`. */
   readonly resume?: RlResume | undefined;
   /** Told of every wait, of batches without a lesson, and of warnings. Default: warnings are printed on stderr. */

@@ -9,7 +9,7 @@ import {
   throwIfEmpty,
 } from 'rxjs';
 import { combineOutputs } from '../../wire/combineOutputs.js';
-import { Queue } from '../../wire/Queue.js';
+import { Queue } from '../../support/Queue.js';
 import { cancelling } from '../../support/cancelling.js';
 import { missingMethod } from '../../operators/steps/missingMethod.js';
 import type { ForwardPasses, Saves, TakesSnapshots, Trainable } from '../../operators/Trainable.js';

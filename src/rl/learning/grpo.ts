@@ -5,13 +5,17 @@ import {
   defer,
   EMPTY,
   finalize,
+  from,
   ignoreElements,
   map,
   merge,
+  NEVER,
   type Observable,
   of,
   type OperatorFunction,
   Subscription,
+  take as takeFirst,
+  takeUntil,
   tap,
 } from 'rxjs';
 import type { SamplingClient } from '../../client/SamplingClient.js';
@@ -24,13 +28,18 @@ import type { Step } from '../../operators/step.js';
 import { train } from '../../operators/train.js';
 import type { MarkedBatch } from '../../operators/trainingBatch.js';
 import type { Datum } from '../../wire/datum.js';
+import { takeGroupListener } from '../log/groupListener.js';
 import { resumeState } from '../log/resumeState.js';
 import { admit } from '../pacing/admit.js';
+import { Arrivals } from '../pacing/Arrivals.js';
 import { LivePolicy } from '../pacing/LivePolicy.js';
+import type { RlListener } from '../pacing/rlEvent.js';
 import { reporter } from '../pacing/reporter.js';
 import type { Group } from '../sampling/rollout.js';
 import type { ScoredGroup } from './advantages.js';
 import { BatchMaker, type MadeBatch, type PreparedGroup } from './BatchMaker.js';
+import { FailedGroups } from './FailedGroups.js';
+import type { GroupTally } from './GroupTally.js';
 import type { GrpoOptions, RlTrainer } from './GrpoOptions.js';
 import { LoopTrainer } from './LoopTrainer.js';
 import { type Plan, planOf } from './planOf.js';
@@ -52,10 +61,12 @@ import { forLoss } from './trajectoryData.js';
  * At most (maxStepsOffPolicy + 1) × groupsPerBatch groups are admitted beyond what was trained on, so no group is trained on
  * by weights more than `maxStepsOffPolicy` steps ahead of those that sampled it. Batches are made in the order of admission;
  * nothing is sampled twice and nothing is thrown away. Groups that teach nothing count in the metrics and are not trained
- * on; where a whole batch teaches nothing there is no step, and the next tasks are taken. The last batch may be smaller.
+ * on; where a whole batch teaches nothing there is no step, and the next tasks are taken. Those after the last step are reported at the
+ * end (`groups-untaught`). The last batch may be smaller, unless `stop$` ended the run.
  * Where batches at the end teach nothing, the last step comes again with the checkpoint that `atEnd` asks for.
  *
- * Errors of the source and of the trainer end the stream, after the steps before them. Completes after the last step and
+ * Errors of the source and of the trainer end the stream, after the steps before them. So does a whole batch of which every rollout
+ * failed: a {@link RolloutsFailedError}. Completes after the last step and
  * the last evaluation. Unsubscribing stops sampling and training; what was sent to the trainer still runs. Holds the groups
  * that are not trained on yet, and of those that teach nothing eight batches at most, to be shown with the next step; its `Gate`
  * is closed while there are as many as may be.
@@ -66,6 +77,7 @@ export function grpo<T = unknown, S = SamplingClient>(
 ): OperatorFunction<Group<T> | ScoredGroup<T>, RlStep<T>> {
   const plan = planOf(options);
   const { policy, resume, maxStepsOffPolicy, groupsPerBatch } = plan;
+  const { steps: most = Infinity } = options;
   const { loss } = plan.loss;
   if (policy !== undefined && trainer.saveWeightsAndGetSamplingClient === undefined) {
     throw missingMethod('saveWeightsAndGetSamplingClient', 'a policy');
@@ -75,32 +87,36 @@ export function grpo<T = unknown, S = SamplingClient>(
       const live = policy ?? new LivePolicy<S>();
       const { pace } = live;
       const report = reporter(options.onEvent);
+      const heard = takeGroupListener();
       const running = new Subscription();
       const loop = new LoopTrainer(trainer, submitTo(trainer, plan), running, policy !== undefined);
       const made: MadeBatch<T>[] = [];
       let steps = resume?.steps ?? 0;
       let position = steps;
       let splitTold = false;
-      let received = 0;
-      let training = 0;
+      const first = resume?.next ?? 0;
+      const arrivals = new Arrivals(pace, first);
+      let stopped = false;
       let last: RlStep<T> | undefined;
+      const failed = new FailedGroups();
 
       live.clear();
       pace.start((maxStepsOffPolicy + 1) * groupsPerBatch);
       const publish = (sampler: S | undefined, step: number) => {
-        live.publish(sampler as S, step);
-        if (policy !== undefined) report({ type: 'policy-published', step });
+        const isNewest = live.publish(sampler as S, step);
+        if (policy !== undefined && isNewest) report({ type: 'policy-published', step });
       };
 
       /** The trainer has nothing to do until more groups come. */
       const waitForRollouts = () => {
-        if (training === 0 && received !== pace.total) {
-          report({ type: 'rl-waiting', for: 'rollouts', admitted: received, done: pace.done });
+        if (pace.training === 0 && pace.arrived !== pace.total) {
+          report({ type: 'rl-waiting', for: 'rollouts', admitted: pace.arrived, done: pace.done });
         }
       };
 
       const prepare = (arrived: Group<T> | ScoredGroup<T>): Observable<PreparedGroup<T>> => {
-        received++;
+        if (policy === undefined) pace.arrived++;
+        else arrivals.arrive(arrived.order);
         const group = 'scoring' in arrived ? arrived : scored(arrived, options.advantages);
         if (!group.teaches) report({ type: 'group-dropped', order: group.order, reason: group.dropped ?? 'constant' });
         return prepareGroup(group, plan, (reason) => {
@@ -129,16 +145,25 @@ export function grpo<T = unknown, S = SamplingClient>(
         },
       });
 
+      /** Adds a group to the batch in the making. */
+      const take = (prepared: PreparedGroup<T>): MadeBatch<T> | undefined => {
+        if (policy !== undefined) arrivals.take(prepared.group.order);
+        heard?.(prepared.group, steps, maker.isFresh);
+        failed.add(prepared.group);
+        failed.check(groupsPerBatch);
+        return maker.add(prepared);
+      };
+
       const toBatch = (batch: MadeBatch<T> | undefined): Observable<MarkedBatch> => {
         if (batch === undefined) return EMPTY;
         made.push(batch);
-        const isLast = batch.next === (resume?.next ?? 0) + (pace.total ?? -1);
         const step = ++steps;
-        training++;
+        const isLast = step === most || batch.next === first + (pace.total ?? -1);
+        pace.training++;
         loop.close(Math.min(plan.substeps, batch.data.length), (sampler) => {
+          pace.training--;
           publish(sampler, step);
           pace.release(batch.unreleased);
-          training--;
           waitForRollouts();
         });
         const data = batch.data.map((each) => forLoss(each, plan.keepsMask));
@@ -159,11 +184,17 @@ export function grpo<T = unknown, S = SamplingClient>(
           // With a policy, `rollouts` admits and says what it waits for.
           admit(live, policy === undefined ? report : undefined, 'training'),
           concatMapAhead(prepare, { ahead: Infinity }),
-          concatMap((group) => toBatch(maker.add(group))),
+          concatMap((group) => toBatch(take(group))),
+          takeUntil(from(options.stop$ ?? NEVER).pipe(tap(() => (stopped = true)))),
         ),
-        defer(() => toBatch(maker.flush())),
-      );
-      const first = defer(() => (policy === undefined ? of(undefined) : loop.saveWeightsAndGetSamplingClient())).pipe(
+        defer(() => {
+          // What is left of a batch is for the resumed run: a step of a few groups would not be one of this run.
+          if (stopped) return EMPTY;
+          failed.end();
+          return toBatch(maker.flush());
+        }),
+      ).pipe(takeFirst(Math.max(0, most - steps)));
+      const opening = defer(() => (policy === undefined ? of(undefined) : loop.saveWeightsAndGetSamplingClient())).pipe(
         tap((sampler) => {
           publish(sampler, steps);
           if (policy !== undefined) waitForRollouts();
@@ -172,10 +203,16 @@ export function grpo<T = unknown, S = SamplingClient>(
       const { checkpoint: saving, scheduler = asyncScheduler } = options;
       // Batches at the end may teach nothing: then the last step was not known to be the last when it was sent.
       const atEnd = defer((): Observable<RlStep<T>> => {
+        const isCut = stopped || steps >= most;
+        if (maker.rest !== undefined && !isCut) reportUntaught(maker.rest, steps, report);
         if (saving?.atEnd !== true || last === undefined || last.checkpoint !== undefined) return EMPTY;
         const step = last;
         return saveNow(loop, { steps, batches: position, scheduler }, saving).pipe(
-          map((checkpoint) => ({ ...step, checkpoint, resume: resumeState(pace, steps, maker.next) })),
+          map((checkpoint) => ({
+            ...step,
+            checkpoint,
+            resume: resumeState(pace, steps, isCut ? maker.closed : maker.next),
+          })),
         );
       });
       const trained = batches.pipe(
@@ -184,8 +221,14 @@ export function grpo<T = unknown, S = SamplingClient>(
         train(loop, { ...plan.train, loss, ahead: Infinity, keepOutputs: true }),
         map(toStep),
       );
-      return merge(first.pipe(ignoreElements()), concat(trained, atEnd)).pipe(finalize(() => running.unsubscribe()));
+      return merge(opening.pipe(ignoreElements()), concat(trained, atEnd)).pipe(finalize(() => running.unsubscribe()));
     });
+}
+
+function reportUntaught(tally: GroupTally, index: number, report: RlListener): void {
+  const metrics = tally.metrics(index);
+  const [answers, reward] = [metrics['env/all/total_episodes']!, metrics['env/all/reward/total']!];
+  report({ type: 'groups-untaught', groups: tally.groups, answers, reward, metrics });
 }
 
 /** A pass of the loss that is asked for. */

@@ -1,3 +1,4 @@
+import { ValidationError } from '../../wire/tinkerError.js';
 import { type MaskedDatum, valuesOf, withAdvantages } from './trajectoryData.js';
 
 /** Each value plus γ times the sum that follows it: [1, 2, 3] with ½ gives [2.75, 3.5, 3]. */
@@ -30,6 +31,12 @@ export function penalized(
     return mask.map((trained, place) => {
       if (trained === 0) return 0;
       const difference = sampled[place]! - reference[index]![place + 1]!;
+      if (!Number.isFinite(difference)) {
+        throw new ValidationError(
+          `the reference of klPenalty gives token ${place + 1} of a sequence a log probability of ` +
+            `${reference[index]![place + 1]}, which must be a finite number`,
+        );
+      }
       sum += difference;
       tokens++;
       return difference;

@@ -22,7 +22,7 @@ export function lossOptions(loss: RlLoss): {
     };
   }
   if ('beta' in loss) {
-    if (!(loss.beta >= 0)) throw new RangeError(`beta must be >= 0, got ${loss.beta}`);
+    if (!(loss.beta >= 0 && loss.beta < Infinity)) throw new RangeError(`beta must be >= 0, got ${loss.beta}`);
     return { loss: loss.name, lossFnConfig: { beta: loss.beta } };
   }
   return { loss };

@@ -37,6 +37,7 @@ export function planOf<S>(options: GrpoOptions<S>): Plan<S> {
   const { acceptAlteredSampling = false, klPenalty, resume, adam, optimizer, scheduler } = options;
   checkIntegers({ groupsPerBatch, minibatches, substeps }, 1);
   checkIntegers({ maxStepsOffPolicy }, 0);
+  if (options.steps !== undefined) checkIntegers({ steps: options.steps }, 1);
   if (minibatches > groupsPerBatch) {
     throw new RangeError(`minibatches must be <= groupsPerBatch (${groupsPerBatch}), got ${minibatches}`);
   }
@@ -44,7 +45,8 @@ export function planOf<S>(options: GrpoOptions<S>): Plan<S> {
   if (minibatches > 1 && substeps > 1) throw new RangeError('minibatches and substeps cannot both be above 1');
   if (klPenalty !== undefined) {
     const { coefficient, discount = 0 } = klPenalty;
-    if (!(coefficient >= 0)) throw new RangeError(`klPenalty.coefficient must be >= 0, got ${coefficient}`);
+    if (!(coefficient >= 0 && coefficient < Infinity))
+      throw new RangeError(`klPenalty.coefficient must be a number >= 0, got ${coefficient}`);
     if (!(discount >= 0 && discount <= 1))
       throw new RangeError(`klPenalty.discount must be from 0 to 1, got ${discount}`);
   }

@@ -4,7 +4,7 @@ import type { Group } from '../sampling/rollout.js';
 
 /** Where a run stands beside its weights: what it takes to continue without losing or doubling a group. */
 export interface RlResume {
-  /** How many optimizer steps are done. */
+  /** How many steps are done. */
   readonly steps: number;
   /** How many tasks are done with: the order of the next group to be trained on. */
   readonly next: number;

@@ -1,14 +1,23 @@
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { concatMap, from, map, type Observable, of } from 'rxjs';
-import { resumeFrom, type ResumeFromOptions, type ResumePoint } from '../../sources/resumeFrom.js';
-import { decodeState, stateFile } from './storedState.js';
+import { map, type Observable } from 'rxjs';
+import { pointOf, usableCheckpoints } from '../../sources/reading/usableCheckpoints.js';
+import type { ResumeFromOptions, ResumePoint } from '../../sources/resumeFrom.js';
+import { SourceError } from '../../sources/SourceError.js';
+import { isTinkerError, type TinkerError } from '../../wire/tinkerError.js';
 import type { RlResume } from '../learning/rlStep.js';
+import { decodeState, stateFile } from './storedState.js';
 
 /** Where a run of reinforcement learning stopped, and from where it can continue. */
 export interface RlResumePoint extends ResumePoint {
   /** What `reinforce`, `rollouts` and `grpo` take as `resume`; absent for a new run. */
   readonly rl?: RlResume;
+}
+
+/** Options of `resumeRl`. */
+export interface ResumeRlOptions extends ResumeFromOptions {
+  /** Called with each checkpoint that is passed over because its state cannot be read. Default: printed on stderr. */
+  readonly onWarning?: (message: string) => void;
 }
 
 /**
@@ -24,14 +33,39 @@ export interface RlResumePoint extends ResumePoint {
  * The tasks must come in the same order as before. A synchronous run then ends as one that was never stopped, bit for bit,
  * where the service samples the same for the same seed; of an asynchronous one no group is lost and none is trained on twice.
  *
- * Emits one value and completes. A folder that does not exist is a new run; a checkpoint without its state is an error.
+ * Emits one value and completes. A folder that does not exist is a new run. A checkpoint whose state is missing or damaged is passed
+ * over with a warning, and the one before it is taken; where no checkpoint has its state, that is an error that names file and line.
  */
-export function resumeRl(folder: string, options: ResumeFromOptions = {}): Observable<RlResumePoint> {
-  return resumeFrom(folder, options).pipe(
-    concatMap((point): Observable<RlResumePoint> => {
-      if (point.checkpoint === undefined) return of(point);
-      const path = join(folder, stateFile(point.steps));
-      return from(readFile(path, 'utf8')).pipe(map((text) => ({ ...point, rl: decodeState(text, path).resume })));
+export function resumeRl(folder: string, options: ResumeRlOptions = {}): Observable<RlResumePoint> {
+  const { onWarning = (message) => console.error(`tinker-rx warning: ${message}`) } = options;
+  return usableCheckpoints(folder, options).pipe(
+    map((checkpoints): RlResumePoint => {
+      let failure: TinkerError | undefined;
+      for (const checkpoint of checkpoints.toReversed()) {
+        try {
+          const rl = readState(join(folder, stateFile(checkpoint.steps)));
+          if (failure !== undefined)
+            onWarning(`continuing from step ${checkpoint.steps}, the last one with a whole state`);
+          return { ...pointOf(checkpoint), rl };
+        } catch (error) {
+          if (!isTinkerError(error)) throw error;
+          failure ??= error;
+          onWarning(error.message);
+        }
+      }
+      if (failure !== undefined) throw failure;
+      return pointOf(undefined);
     }),
   );
+}
+
+/** @throws SourceError where there is no such file, BadRowError where it is damaged */
+function readState(path: string): RlResume {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new SourceError(path, 'the state of a checkpoint cannot be read', { cause: error });
+  }
+  return decodeState(text, path).resume;
 }

@@ -1,13 +1,15 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { defer, map, type MonoTypeOperatorFunction, tap } from 'rxjs';
+import { defer, map, type MonoTypeOperatorFunction, Observable, tap } from 'rxjs';
 import type { Step } from '../../operators/step.js';
-import { JsonlFile } from '../../support/files/jsonlFile.js';
+import { putAside } from '../../support/files/putAside.js';
 import { writeAtomically } from '../../support/files/writeAtomically.js';
 import { metricsLog, type MetricsLogOptions } from '../../sinks/metricsLog.js';
-import { rolloutRecords } from './rolloutRecords.js';
-import { decodeState, encodeState, stateFile } from './storedState.js';
+import type { ScoredGroup } from '../learning/advantages.js';
 import type { RlStep } from '../learning/rlStep.js';
+import { withGroupListener } from './groupListener.js';
+import { RolloutsFile } from './RolloutsFile.js';
+import { decodeState, encodeState, stateFile } from './storedState.js';
 
 /** Options of `rlLog`. */
 export interface RlLogOptions extends MetricsLogOptions {
@@ -19,11 +21,13 @@ export interface RlLogOptions extends MetricsLogOptions {
 
 /** A checkpoint older than the newest few is resumed from only when those have expired. */
 const STATES_KEPT = 3;
+const ROLLOUTS = 'rollouts.jsonl';
 
 /**
  * Keeps the log of a run of reinforcement learning in a folder, and passes each step on once it is written.
  *
- * - `rollouts.jsonl`: a line for each trajectory, also of groups that taught nothing, with the cookbook's names
+ * - `rollouts.jsonl`: a line for each trajectory, under the cookbook's names, also of groups that taught nothing. It is written as soon
+ *   as its group is graded, so it is there also where no step follows
  * - `rl-state-000020.json`: what a checkpoint of 20 steps needs beside its weights; the newest three are kept
  * - what `metricsLog` writes: `config.json`, `metrics.jsonl`, `checkpoints.jsonl`
  *
@@ -31,33 +35,35 @@ const STATES_KEPT = 3;
  * tasks.pipe(reinforce(trainer, agent, { ...options, checkpoint: { steps: 20 } }), rlLog('runs/first'))
  * ```
  * A checkpoint is in the log only once its state is on the disk, so a run killed at any moment continues from a whole one. A
- * run that continues takes off what was written after its checkpoint; one that starts from step 0 moves `rollouts.jsonl` aside. What
- * cannot be written ends the stream with the error. Errors and completion pass. Holds nothing.
+ * run that continues takes off what was written after its checkpoint; one that starts from step 0 moves the files of the run before
+ * aside: `rollouts.1.jsonl`, and so on. What cannot be written ends the stream with the error. Errors and completion pass. Holds nothing.
  *
  * @see resumeRl
  */
 export function rlLog<T = unknown>(folder: string, options: RlLogOptions = {}): MonoTypeOperatorFunction<RlStep<T>> {
   const { decode, rollouts = true, ...metrics } = options;
-  const path = join(folder, 'rollouts.jsonl');
   return (source) =>
     defer(() => {
       mkdirSync(folder, { recursive: true });
-      let file: JsonlFile | undefined;
-      let last: number | undefined;
+      let file: RolloutsFile | undefined;
+      let started = false;
+      const start = (index: number): void => {
+        if (started) return;
+        started = true;
+        if (index === 0) startOver(folder);
+        else continueAt(folder, index);
+        if (rollouts) file = new RolloutsFile(join(folder, ROLLOUTS), decode);
+      };
+      const hear = (group: ScoredGroup, iteration: number, beginsBatch: boolean): void => {
+        start(iteration);
+        file?.add(group, iteration, beginsBatch);
+      };
       const full = new WeakMap<Step, RlStep<T>>();
       const write = (step: RlStep<T>): Step => {
-        if (rollouts) {
-          if (file === undefined) {
-            goOnAt(folder, path, step.index);
-            file = new JsonlFile(path);
-          }
-          // A step that comes again brings a checkpoint: its rollouts are there.
-          if (step.index !== last) for (const record of rolloutRecords(step, decode)) file.append(record);
-        }
-        last = step.index;
+        start(step.index);
+        const rolloutsBytes = file?.endOf(step) ?? 0;
         if (step.resume !== undefined) {
           file?.sync();
-          const rolloutsBytes = rollouts ? statSync(path).size : 0;
           const { resume } = step;
           writeAtomically(join(folder, stateFile(resume.steps)), encodeState({ resume, rolloutsBytes }));
         }
@@ -66,7 +72,10 @@ export function rlLog<T = unknown>(folder: string, options: RlLogOptions = {}): 
         return line;
       };
       const close = () => file?.close();
-      return source.pipe(
+      const heard = new Observable<RlStep<T>>((subscriber) =>
+        withGroupListener(hear, () => source.subscribe(subscriber)),
+      );
+      return heard.pipe(
         tap({ error: close, complete: close, unsubscribe: close }),
         map(write),
         metricsLog(folder, metrics),
@@ -78,22 +87,27 @@ export function rlLog<T = unknown>(folder: string, options: RlLogOptions = {}): 
     });
 }
 
-/** Prepares the file for the rollouts of step `index`: as it was at the checkpoint before, or put aside for a new run. */
-function goOnAt(folder: string, path: string, index: number): void {
-  if (!existsSync(path)) return;
-  if (index === 0) {
-    for (let number = 1; ; number++) {
-      const aside = path.replace(/\.jsonl$/, `.${number}.jsonl`);
-      if (!existsSync(aside)) return renameSync(path, aside);
-    }
-  }
-  const state = join(folder, stateFile(index));
-  if (existsSync(state)) truncateSync(path, decodeState(readFileSync(state, 'utf8'), state).rolloutsBytes);
+const statesIn = (folder: string): string[] =>
+  readdirSync(folder)
+    .filter((name) => /^rl-state-\d+\.json$/.test(name))
+    .sort();
+
+/** Puts the run before aside, its checkpoints first: then whatever happens, the folder holds no run to continue. */
+function startOver(folder: string): void {
+  for (const name of ['checkpoints.jsonl', 'metrics.jsonl', ROLLOUTS, ...statesIn(folder)])
+    putAside(join(folder, name));
+}
+
+/** Makes the rollouts and states what they were at the checkpoint of `index` steps. */
+function continueAt(folder: string, index: number): void {
+  const [path, current] = [join(folder, ROLLOUTS), stateFile(index)];
+  for (const name of statesIn(folder)) if (name > current) rmSync(join(folder, name), { force: true });
+  const state = join(folder, current);
+  if (!existsSync(path) || !existsSync(state)) return;
+  const { rolloutsBytes } = decodeState(readFileSync(state, 'utf8'), state);
+  if (statSync(path).size > rolloutsBytes) truncateSync(path, rolloutsBytes);
 }
 
 function removeOld(folder: string): void {
-  const states = readdirSync(folder)
-    .filter((name) => /^rl-state-\d+\.json$/.test(name))
-    .sort();
-  for (const name of states.slice(0, -STATES_KEPT)) rmSync(join(folder, name), { force: true });
+  for (const name of statesIn(folder).slice(0, -STATES_KEPT)) rmSync(join(folder, name), { force: true });
 }

@@ -1,5 +1,6 @@
 import { isRight } from 'fp-ts/lib/Either.js';
 import { type ModelInput, ModelInputCodec } from '../../wire/modelInput.js';
+import { BadRowError } from '../../sources/SourceError.js';
 import type { RlResume } from '../learning/rlStep.js';
 import type { Trajectory, Turn } from '../sampling/rollout.js';
 
@@ -52,20 +53,39 @@ interface StoredGroup extends Omit<RlResume['finished'][number], 'trajectories'>
   readonly trajectories: readonly (Omit<Trajectory, 'turns'> & { readonly turns: readonly StoredTurn[] })[];
 }
 
-/** @throws Error where it is not what `encodeState` wrote. */
+interface Stored {
+  readonly version: number;
+  readonly rolloutsBytes: number;
+  readonly resume: Omit<RlResume, 'finished'> & { readonly finished: readonly StoredGroup[] };
+}
+
+/** @throws BadRowError where it is not what `encodeState` wrote. */
 export function decodeState(text: string, path: string): StoredState {
-  const stored = JSON.parse(text) as {
-    readonly version: number;
-    readonly rolloutsBytes: number;
-    readonly resume: Omit<RlResume, 'finished'> & { readonly finished: readonly StoredGroup[] };
-  };
-  if (stored.version !== VERSION)
-    throw new Error(`${path} has version ${stored.version}, this release reads ${VERSION}`);
+  let stored: Stored;
+  try {
+    stored = JSON.parse(text) as Stored;
+  } catch (error) {
+    // It is one line.
+    throw new BadRowError(path, 1, `the state of a checkpoint is damaged after ${text.length} characters`, {
+      cause: error,
+    });
+  }
+  if (stored?.version !== VERSION)
+    throw new BadRowError(path, 1, `it has version ${stored?.version}, this release reads ${VERSION}`);
+  try {
+    return decoded(stored, path);
+  } catch (error) {
+    if (error instanceof BadRowError) throw error;
+    throw new BadRowError(path, 1, 'the state of a checkpoint is damaged', { cause: error });
+  }
+}
+
+function decoded(stored: Stored, path: string): StoredState {
   const finished = stored.resume.finished.map(({ prompts, ...group }) => {
     const inputs = prompts.map((prompt) => {
       const input = ModelInputCodec.decode(prompt);
       if (isRight(input)) return input.right;
-      throw new Error(`${path}: the prompt of group ${group.order} cannot be read`);
+      throw new BadRowError(path, 1, `the prompt of group ${group.order} cannot be read`);
     });
     const trajectories = group.trajectories.map((trajectory) => ({
       ...trajectory,

@@ -2,11 +2,11 @@ import { concat, defer, EMPTY, type Observable, of, Subject } from 'rxjs';
 import type { SamplingClient } from '../../client/SamplingClient.js';
 import { Pace } from './Pace.js';
 
-/** Something to sample from, and how many optimizer steps its weights hold. */
+/** Something to sample from, and how many steps its weights hold: one for each batch of `grpo`. */
 export interface PolicyVersion<S = SamplingClient> {
   /** Samples from these weights. */
   readonly sampler: S;
-  /** The number of optimizer steps these weights have seen. */
+  /** How many steps these weights hold. */
   readonly step: number;
 }
 
@@ -35,11 +35,16 @@ export class LivePolicy<S = SamplingClient> {
     return this.#current;
   }
 
-  /** Makes a sampler the newest. Samples in flight continue with the one they started with. */
-  publish(sampler: S, step: number): void {
+  /**
+   * Makes a sampler the newest and says whether it did: weights of fewer steps than the newest came late and are left out.
+   * Samples in flight continue with the one they started with.
+   */
+  publish(sampler: S, step: number): boolean {
+    if (this.#current !== undefined && step < this.#current.step) return false;
     this.#current = { sampler, step };
     this.#published.next(this.#current);
     this.pace.changed();
+    return true;
   }
 
   /** @internal Forgets the weights of a run before. */

@@ -9,6 +9,12 @@ export class Pace {
   done = 0;
   /** How many tasks there are, once their source has ended. */
   total: number | undefined;
+  /** How many groups were admitted, went out of `rollouts`, and came to `grpo`, those left out on the way included. */
+  admitted = 0;
+  emitted = 0;
+  arrived = 0;
+  /** How many batches are being trained on. */
+  training = 0;
   /** Groups that are sampled and not known to be in a checkpoint, by their order. */
   readonly finished = new Map<number, Group>();
   readonly #changes = new Subject<void>();
@@ -19,7 +25,14 @@ export class Pace {
     this.limit = limit;
     this.done = 0;
     this.total = undefined;
+    this.admitted = this.emitted = this.arrived = this.training = 0;
     this.finished.clear();
+  }
+
+  /** Whether sampling waits for training, and training for groups that were sampled and did not come. */
+  get isStuck(): boolean {
+    const { admitted, emitted, arrived, done, limit, training } = this;
+    return training === 0 && emitted === admitted && arrived < emitted && admitted - done >= limit;
   }
 
   /** A group was sampled. Where nobody trains, nobody needs to know it again. */

@@ -1,5 +1,5 @@
 import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
-import { Queue } from '../../wire/Queue.js';
+import { Queue } from '../../support/Queue.js';
 import { currentGate, Gate, withGate } from '../../operators/gate.js';
 import { Downstream, type Heard, listen } from '../../operators/gates/listen.js';
 import type { LivePolicy } from './LivePolicy.js';
@@ -49,7 +49,8 @@ export function admit<T, S>(
         try {
           while (waiting.length > 0 && mayAdmit() && downstream.isOpen && !subscriber.closed) {
             admitted++;
-            if (ended && waiting.length === 1) pace.total = admitted;
+            pace.admitted = Math.max(pace.admitted, admitted);
+            if (ended && waiting.length === 1) pace.total ??= admitted;
             subscriber.next(waiting.shift());
           }
         } finally {
@@ -73,7 +74,7 @@ export function admit<T, S>(
         },
         complete: () => {
           ended = true;
-          if (waiting.length === 0) pace.total = admitted;
+          if (waiting.length === 0) pace.total ??= admitted;
           advance();
         },
       };

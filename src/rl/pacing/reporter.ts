@@ -1,13 +1,33 @@
 import type { RlEvent, RlListener } from './rlEvent.js';
 
-/** Tells a listener, if there is one, and prints warnings where there is none. */
+/** Tells a listener, if there is one; where there is none, prints what a run must not lose without a word. */
 export function reporter(listener: RlListener | undefined): RlListener {
+  let skippedBefore = false;
+  const print = (event: RlEvent): void => {
+    const message = warningOf(event);
+    if (message === undefined || (event.type === 'batch-skipped' && skippedBefore)) return;
+    if (event.type === 'batch-skipped') skippedBefore = true;
+    console.error(`tinker-rx warning: ${message}`);
+  };
+  const hear = listener ?? print;
   return (event: RlEvent) => {
     try {
-      if (listener !== undefined) listener(event);
-      else if (event.type === 'rl-warning') console.error(`tinker-rx warning: ${event.message}`);
+      hear(event);
     } catch {
       // A listener that throws must not end the run it listens to.
     }
   };
+}
+
+function warningOf(event: RlEvent): string | undefined {
+  switch (event.type) {
+    case 'rl-warning':
+      return event.message;
+    case 'batch-skipped':
+      return `no step was made of a batch of ${event.groups} groups: ${event.reason}. Further ones are counted at the end`;
+    case 'groups-untaught':
+      return `the last ${event.groups} groups taught nothing and are in no step: ${event.answers} answers, mean reward ${event.reward}`;
+    default:
+      return undefined;
+  }
 }

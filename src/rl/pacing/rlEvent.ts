@@ -100,11 +100,24 @@ export type RlEvent =
       /** Why it was skipped. */
       readonly reason: string;
     }
+  /** At the end: groups after the last step, none of which taught anything, so that no step counts them. */
+  | {
+      /** The last groups taught nothing. */
+      readonly type: 'groups-untaught';
+      /** How many groups these are. */
+      readonly groups: number;
+      /** How many answers they have. */
+      readonly answers: number;
+      /** The mean reward of these answers. */
+      readonly reward: number;
+      /** Their metrics, under the names that steps have. */
+      readonly metrics: Readonly<Record<string, number>>;
+    }
   /** New weights can be sampled from. */
   | {
       /** New weights are available for sampling. */
       readonly type: 'policy-published';
-      /** The number of optimizer steps they have seen. */
+      /** How many steps they hold. */
       readonly step: number;
     }
   | {
@@ -152,7 +165,15 @@ export type SampleEvent = {
 export type DropReason = 'constant' | 'too-few';
 
 /** The kinds of `rl-warning`. */
-export type RlWarningCode = 'split-datums' | 'sampler-trainer-gap';
+export type RlWarningCode =
+  /** A trajectory needs more than one datum. */
+  | 'split-datums'
+  /** Sampler and trainer disagree about the same weights. */
+  | 'sampler-trainer-gap'
+  /** Rollouts failed: the first of each kind, and at the end how many there were. */
+  | 'rollouts-failed'
+  /** Groups that `rollouts` finished have not reached `grpo`. */
+  | 'groups-missing';
 
 /** Hears what happens. A throw is swallowed: a listener cannot hurt a run. */
 export type RlListener = (event: RlEvent) => void;

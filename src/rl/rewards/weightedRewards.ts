@@ -38,7 +38,14 @@ export function weightedRewards<A, T>(
     if (!Number.isFinite(weight)) throw new RangeError(`the weight of ${name} must be a finite number, got ${weight}`);
   }
   return (answer, task) =>
-    forkJoin(parts.map(({ score }) => graded(() => score(answer, task)))).pipe(
+    forkJoin(
+      parts.map(({ name, score }) =>
+        graded(
+          () => score(answer, task),
+          () => `the reward ${name}`,
+        ),
+      ),
+    ).pipe(
       map((said) => {
         const metrics: Record<string, number> = {};
         let reward = 0;

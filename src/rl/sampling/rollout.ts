@@ -10,7 +10,7 @@ export interface Turn {
   readonly prompt: ModelInput;
   /** The sampled ids with their log probabilities. */
   readonly sequence: SampledSequence;
-  /** How many optimizer steps the weights held that sampled it. Default: those of the newest weights when its rollout began. */
+  /** How many steps the weights held that sampled it. Default: those of the newest weights when its rollout began. */
   readonly step?: number;
   /** Whether it takes no part in training: its tokens have mask and advantage 0. Default: no. */
   readonly masked?: boolean;
@@ -36,7 +36,7 @@ export interface Rollout {
 
 /** What a rollout samples from: the newest weights there are, whenever it asks. */
 export interface Policy<S = SamplingClient> {
-  /** How many optimizer steps the newest weights hold. */
+  /** How many steps the newest weights hold. */
   readonly step: number;
   /** The newest sampler, to hand on (`getSamplerHandle()`); what is sampled from it directly is not followed. */
   readonly sampler: S;
@@ -88,7 +88,7 @@ export interface Trajectory extends Rollout {
   readonly index: number;
   /** The seed it was given. */
   readonly seed: number;
-  /** How many optimizer steps the oldest weights held that it was sampled from. */
+  /** How many steps the oldest weights held that it was sampled from. */
   readonly step: number;
   /** How long it took, in milliseconds, with the attempts before it. */
   readonly durationMs: number;
@@ -102,6 +102,8 @@ export interface RolloutFailure {
   readonly name: string;
   /** What the last error says. */
   readonly message: string;
+  /** Where in your code it was thrown, as `file:line:column`, if the error tells. */
+  readonly place?: string;
   /** How many attempts were made. */
   readonly attempts: number;
 }
@@ -124,12 +126,13 @@ export interface Group<T = unknown> {
   readonly durationMs: number;
 }
 
-/** What a grader gives: a number, or a number with what else is worth knowing. */
+/** What a grader gives: a number, or a number with what else is worth knowing. `true` is 1 and `false` is 0. */
 export type Graded =
   | number
+  | boolean
   | {
       /** The reward: larger is better. */
-      readonly reward: number;
+      readonly reward: number | boolean;
       /** Numbers to report beside it, by name. Default: none. */
       readonly metrics?: Readonly<Record<string, number>>;
     };

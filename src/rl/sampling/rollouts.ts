@@ -1,5 +1,6 @@
 import {
   asyncScheduler,
+  finalize,
   isObservable,
   map,
   Observable,
@@ -18,9 +19,11 @@ import type { Sampleable } from '../../operators/sampleFrom.js';
 import type { SamplingParams } from '../../wire/sampling.js';
 import { admit } from '../pacing/admit.js';
 import { reporter } from '../pacing/reporter.js';
+import { watchArrival } from '../pacing/watchArrival.js';
 import { runGroup, type GroupPlan } from './runGroup.js';
 import { LivePolicy } from '../pacing/LivePolicy.js';
 import type { RlListener } from '../pacing/rlEvent.js';
+import { FailureKinds } from './FailureKinds.js';
 import type { RlResume } from '../learning/rlStep.js';
 import type { Agent, Group } from './rollout.js';
 
@@ -70,7 +73,8 @@ const HOUR_MS = 3_600_000;
  * Works alone: with a sampler it is a graded sampling job. With a {@link LivePolicy}, tasks are admitted only as far ahead
  * of training as `grpo` allows, and groups come out in the order of their tasks, so that slow ones are not starved.
  *
- * A rollout that throws, hangs, or has no finite reward costs itself: it is reported and listed in the group's `failures`.
+ * A rollout that throws, hangs, or has no finite reward costs itself: it is listed in the group's `failures`. A warning reports the
+ * first of each kind, with its line in your code, and at the end how many there were.
  * Failures that all rollouts would meet (a refused key, a closed client) end the stream, as do errors of the source and of
  * a stream of samplers. Completes when the source and all groups have. Unsubscribing cancels every sample in flight and
  * aborts the signals. Holds the tasks in flight and finished groups that wait for their turn; its `Gate` is closed
@@ -103,16 +107,17 @@ export function rollouts<T, S extends Sampleable = SamplingClient>(
   checkIntegers({ seed });
   checkAtLeast({ concurrency }, 1);
   checkPositive({ timeoutMs });
-  const report = reporter(options.onEvent);
   const groups = Math.max(1, Math.floor(concurrency / size));
   return (source) =>
     new Observable<Group<T>>((subscriber) => {
+      const report = reporter(options.onEvent);
+      const failed = new FailureKinds(report);
       const live = policy instanceof LivePolicy ? policy : new LivePolicy<S>();
       const fail = (error: unknown) => subscriber.error(error);
       const { samplingParams } = options;
       const plan: GroupPlan<T, S> = {
         ...{ agent, policy: live, size, seed, samplingParams, retries, failFast, smallest, timeoutMs, tags },
-        ...{ scheduler, report, fail },
+        ...{ scheduler, report, fail, failed },
       };
       const first = resume?.next ?? 0;
       const sampled = new Map(resume?.finished.map((group) => [group.order, group]));
@@ -129,7 +134,11 @@ export function rollouts<T, S extends Sampleable = SamplingClient>(
       };
       const result =
         policy instanceof LivePolicy
-          ? numbered.pipe(admit(policy, report), concatMapAhead(project, { ahead: groups - 1 }))
+          ? watchArrival(
+              numbered.pipe(admit(policy, report), concatMapAhead(project, { ahead: groups - 1 })),
+              live.pace,
+              plan,
+            )
           : numbered.pipe(
               mergeMapWeighted(
                 countingRoom(({ task, order }) => runGroup(plan, task, order), groups, report),
@@ -141,7 +150,7 @@ export function rollouts<T, S extends Sampleable = SamplingClient>(
                 },
               ),
             );
-      return result.subscribe(subscriber);
+      return result.pipe(finalize(() => failed.end())).subscribe(subscriber);
     });
 }
 

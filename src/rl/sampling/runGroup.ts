@@ -11,14 +11,19 @@ import {
   tap,
   throwError,
 } from 'rxjs';
+import { longTimer } from '../../support/longTimer.js';
 import type { Sampleable } from '../../operators/sampleFrom.js';
 import type { SamplingParams } from '../../wire/sampling.js';
 import { isTinkerError } from '../../wire/tinkerError.js';
 import type { LivePolicy } from '../pacing/LivePolicy.js';
 import type { RlListener } from '../pacing/rlEvent.js';
+import type { FailureKinds } from './FailureKinds.js';
 import type { Agent, Group, Rollout, RolloutFailure, Trajectory } from './rollout.js';
 import { RolloutPolicy } from './RolloutPolicy.js';
 import { seedFrom } from '../../support/random.js';
+import { tooSlow } from './failAfter.js';
+import { failureOf } from './ownPlace.js';
+import { numberOf } from '../rewards/numberOf.js';
 
 /** How groups of one run are made. */
 export interface GroupPlan<T, S extends Sampleable> {
@@ -34,6 +39,8 @@ export interface GroupPlan<T, S extends Sampleable> {
   readonly tags: (task: T) => readonly string[];
   readonly scheduler: SchedulerLike;
   readonly report: RlListener;
+  /** Counts rollouts that failed for good. */
+  readonly failed?: FailureKinds;
   /** Ends the whole stream: no other rollout could succeed either, or the first failure is to end it. */
   readonly fail: (error: unknown) => void;
 }
@@ -135,8 +142,8 @@ function outcomeOf<T, S extends Sampleable>(
       if (plan.failFast || (isTinkerError(error) && FATAL.has(error.code))) plan.fail(error);
       if (subscriber.closed) return;
       if (!final) return attempt();
-      const { name, message } = error instanceof Error ? error : { name: 'Error', message: String(error) };
-      subscriber.next({ failure: { index, name, message, attempts } });
+      plan.failed?.add(error);
+      subscriber.next({ failure: failureOf(error, index, attempts) });
       subscriber.complete();
     };
 
@@ -146,10 +153,11 @@ function outcomeOf<T, S extends Sampleable>(
       const { step } = plan.policy.current!;
       const own = new Subscription();
       running = own;
-      plan.report({ type: 'rollout-started', order, index, attempt: number });
-      const succeed = (rollout: Rollout) => {
+      plan.report({ type: 'rollout-started', order, index, attempt: attempts });
+      const succeed = (given: Rollout) => {
+        let rollout: Rollout;
         try {
-          check(rollout);
+          rollout = checked(given);
         } catch (error) {
           return fail(error);
         }
@@ -168,7 +176,7 @@ function outcomeOf<T, S extends Sampleable>(
         error: (error: unknown) => (own.closed ? undefined : fail(error)),
         complete: () => (own.closed ? undefined : fail(new Error('the rollout ended without a result'))),
       };
-      if (timeoutMs !== Infinity) own.add(scheduler.schedule(() => fail(tooSlow(timeoutMs)), timeoutMs));
+      own.add(longTimer(timeoutMs, scheduler).subscribe(() => fail(tooSlow('the rollout', timeoutMs))));
       try {
         // What was started together is not started again: later attempts are made alone.
         const input =
@@ -202,10 +210,12 @@ function startAlone<T, S extends Sampleable>(
   });
 }
 
-function check({ turns, reward }: Rollout): void {
-  if (turns.length === 0) throw new TypeError('a rollout needs at least one turn');
-  if (!Number.isFinite(reward)) throw new RangeError(`a rollout's reward must be a finite number, got ${reward}`);
-  for (const [place, { sequence }] of turns.entries()) {
+/** The rollout with its reward as a number. @throws TypeError or RangeError for one that cannot be trained on */
+function checked(rollout: Rollout): Rollout {
+  if (rollout?.turns === undefined || rollout.turns.length === 0)
+    throw new TypeError('a rollout needs at least one turn');
+  const reward = numberOf(rollout.reward, "a rollout's reward", 'a finite number, true or false');
+  for (const [place, { sequence }] of rollout.turns.entries()) {
     if (sequence.logprobs?.length !== sequence.tokens.length) {
       throw new RangeError(
         `turn ${place} has ${sequence.tokens.length} tokens and ${sequence.logprobs?.length ?? 'no'} logprobs`,
@@ -215,11 +225,5 @@ function check({ turns, reward }: Rollout): void {
       if (!Number.isFinite(logprob)) throw new RangeError(`turn ${place} has a logprob that is ${logprob}`);
     }
   }
-}
-
-/** A rollout that took longer than it may. */
-function tooSlow(timeoutMs: number): Error {
-  const error = new Error(`the rollout took longer than ${timeoutMs} ms`);
-  error.name = 'TimeoutError';
-  return error;
+  return reward === rollout.reward ? rollout : { ...rollout, reward };
 }

@@ -4,6 +4,7 @@ import { textOf } from '../../chat/renderers/core/content.js';
 import type { Sampleable } from '../../operators/sampleFrom.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import type { SamplingParams, StopReason, TopkLogprobs } from '../../wire/sampling.js';
+import { refuseLongPrompt } from './context.js';
 
 /** A sampler that speaks in conversations. */
 export interface ChatModel {
@@ -13,6 +14,10 @@ export interface ChatModel {
   readonly newId: () => string;
   /** The prompt of a request. Default: what the renderer makes of it. */
   readonly promptOf?: (request: ChatRequest) => ModelInput;
+  /** How many tokens prompt and reply may have together. Default: not known. */
+  readonly contextTokens?: number;
+  /** Most characters of a prompt: encoding more would hold everybody up. Default: any number. */
+  readonly maxPromptChars?: number;
 }
 
 /** What is asked of a {@link ChatModel}, whichever API it was asked through. */
@@ -24,6 +29,12 @@ export interface ChatRequest {
   readonly samplingParams?: Omit<SamplingParams, 'stop'>;
   /** Strings that end the text besides the end of the turn; they are not part of the reply. */
   readonly stop?: readonly string[];
+  /** What the reply has already begun with: the model continues it. Default: nothing. */
+  readonly prefill?: string;
+  /** Most tokens where `samplingParams` has no `maxTokens`; what is left of the context may be less. */
+  readonly mostTokens?: number;
+  /** Whether deltas and the reply tell which tokens they were made of. Default false. */
+  readonly wantsTokens?: boolean;
   /** How many of the most likely tokens to report at each position. Default 0. */
   readonly topLogprobs?: number;
   /** Streams in pieces of so many tokens, each a request of its own. Default: one request, delivered when it is done. */
@@ -48,15 +59,26 @@ export interface ChatReply {
   readonly tokens: Int32Array;
   readonly logprobs: Float32Array | undefined;
   readonly topkLogprobs: TopkLogprobs | undefined;
+  /** How many of the tokens belong to what is told: not the end of the turn, and nothing behind a stop string. All, unless `wantsTokens`. */
+  readonly told: number;
   readonly prompt: ModelInput;
   readonly promptTokens: number;
   readonly cachedTokens: number;
+  /** What was sampled before and thrown away, because it was not the JSON that was asked for. */
+  readonly discarded?: { readonly promptTokens: number; readonly sampledTokens: number };
+}
+
+/** A sampled token with its log probability, and the most likely ones in its place. */
+export interface SampledToken {
+  readonly token: number;
+  readonly logprob: number;
+  readonly top: readonly (readonly [token: number, logprob: number])[];
 }
 
 /** A reply as it arrives. Text and thinking, joined, are those of the reply at the end. */
 export type ChatDelta =
-  | { readonly type: 'text'; readonly text: string }
-  | { readonly type: 'thinking'; readonly thinking: string }
+  | { readonly type: 'text'; readonly text: string; readonly tokens?: readonly SampledToken[] }
+  | { readonly type: 'thinking'; readonly thinking: string; readonly tokens?: readonly SampledToken[] }
   | { readonly type: 'tool-call'; readonly call: ToolCall & { readonly id: string } }
   | { readonly type: 'reply'; readonly reply: ChatReply };
 
@@ -69,6 +91,17 @@ export function declaredMessages(renderer: Renderer, { messages, tools = [] }: C
     : [...renderer.declareTools(tools), ...messages];
 }
 
-/** The prompt of a request. @throws RendererError where the family cannot write it. */
-export const chatPrompt = ({ renderer, promptOf }: ChatModel, request: ChatRequest): ModelInput =>
-  promptOf === undefined ? renderer.buildGenerationPrompt(declaredMessages(renderer, request)) : promptOf(request);
+/** The prompt of a request. @throws RendererError where the family cannot write it, GatewayError where it is too long. */
+export function chatPrompt(model: ChatModel, request: ChatRequest): ModelInput {
+  const { renderer, promptOf, maxPromptChars = Infinity } = model;
+  refuseLongPrompt(request, maxPromptChars);
+  if (promptOf !== undefined) return promptOf(request);
+  return plainPrompt(renderer, request);
+}
+
+/** The prompt as the renderer writes it, with what the reply has already begun with. */
+export const plainPrompt = (renderer: Renderer, request: ChatRequest): ModelInput =>
+  renderer.buildGenerationPrompt(
+    declaredMessages(renderer, request),
+    request.prefill === undefined ? {} : { prefill: request.prefill },
+  );

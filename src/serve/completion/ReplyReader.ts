@@ -3,13 +3,19 @@ import type { ResponseDelta } from '../../chat/renderers/core/Renderer.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import type { SampledSequence, TopkLogprobs } from '../../wire/sampling.js';
 import type { ChatDelta, ChatModel, ChatReply, ChatRequest } from './ChatRequest.js';
+import { endsTurn } from './endsTurn.js';
 import { StopText } from './StopText.js';
+import { TokenCursor } from './TokenCursor.js';
 
-/** A part of what was sampled for one reply. */
-export interface Part {
+/** Tokens with what is known of each. */
+export interface TokenData {
   readonly tokens: Int32Array;
   readonly logprobs?: Float32Array | undefined;
   readonly topkLogprobs?: TopkLogprobs | undefined;
+}
+
+/** A part of what was sampled for one reply. */
+export interface Part extends TokenData {
   readonly stopReason: SampledSequence['stopReason'] | undefined;
   readonly promptTokens: number;
   readonly promptCacheHitTokens: number;
@@ -24,18 +30,21 @@ export class ReplyReader {
   readonly #stop: StopText;
   readonly #parts: Part[] = [];
   readonly #calls: ChatReply['toolCalls'][number][] = [];
+  readonly #cursor: TokenCursor | undefined;
   #text = '';
   #thinking = '';
 
-  constructor(model: ChatModel, { stop }: ChatRequest, prompt: ModelInput) {
+  constructor(model: ChatModel, { stop, wantsTokens = false }: ChatRequest, prompt: ModelInput) {
     this.#model = model;
     this.#prompt = prompt;
     this.#stop = new StopText(stop);
+    if (wantsTokens) this.#cursor = new TokenCursor(model.renderer.tokenizer);
   }
 
   /** Keeps a part for the reply at the end. */
   add(part: Part): void {
     this.#parts.push(part);
+    this.#cursor?.add(part);
   }
 
   read(delta: ResponseDelta): ChatDelta[] {
@@ -48,7 +57,7 @@ export class ReplyReader {
       }
       case 'thinking':
         this.#thinking += delta.thinking;
-        return [delta];
+        return [{ type: 'thinking', thinking: delta.thinking, ...this.#tokensOf(delta.thinking) }];
       case 'tool-call': {
         const call = { ...delta.call, id: delta.call.id ?? this.#model.newId() };
         this.#calls.push(call);
@@ -84,6 +93,7 @@ export class ReplyReader {
       tokens: joinInts(parts.map(({ tokens }) => tokens)),
       logprobs: joinFloats(parts.map(({ logprobs }) => logprobs)),
       topkLogprobs: joinTopk(parts.map(({ topkLogprobs }) => topkLogprobs)),
+      told: this.#told(),
       prompt: this.#prompt,
       promptTokens: first.promptTokens,
       cachedTokens: first.promptCacheHitTokens,
@@ -92,7 +102,18 @@ export class ReplyReader {
 
   #say(more: string): ChatDelta[] {
     this.#text += more;
-    return more === '' ? [] : [{ type: 'text', text: more }];
+    return more === '' ? [] : [{ type: 'text', text: more, ...this.#tokensOf(more) }];
+  }
+
+  #tokensOf(text: string): Pick<ChatDelta & { type: 'text' }, 'tokens'> {
+    return this.#cursor === undefined ? {} : { tokens: this.#cursor.take(text) };
+  }
+
+  #told(): number {
+    const all = this.#parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
+    if (this.#cursor === undefined) return all;
+    if (this.#stop.stop !== undefined) return this.#cursor.taken;
+    return endsTurn(this.#model.renderer, this.#parts.at(-1)!.tokens.at(-1)) ? all - 1 : all;
   }
 }
 

@@ -12,12 +12,13 @@ import {
   tap,
 } from 'rxjs';
 import { MarkedRenderer } from '../../chat/renderers/core/MarkedRenderer.js';
-import type { ResponseDelta } from '../../chat/renderers/core/Renderer.js';
+import type { ParseOptions, ResponseDelta } from '../../chat/renderers/core/Renderer.js';
 import { cancelling } from '../../support/cancelling.js';
 import { sampleInPieces } from '../../sources/sampleInPieces.js';
 import type { ModelInput } from '../../wire/modelInput.js';
-import type { SampledSequence, SampleResponse } from '../../wire/sampling.js';
+import type { SampledSequence, SampleResponse, SamplingParams } from '../../wire/sampling.js';
 import { chatPrompt, type ChatDelta, type ChatModel, type ChatReply, type ChatRequest } from './ChatRequest.js';
+import { tokensLeft } from './context.js';
 import { ReplyReader, type Part } from './ReplyReader.js';
 
 /**
@@ -53,17 +54,20 @@ export function completeChat(
 function readWhole(model: ChatModel, request: ChatRequest, prompt: ModelInput, part: Part): ChatReply {
   const reader = new ReplyReader(model, request, prompt);
   reader.add(part);
-  for (const delta of deltasOf(model, part.tokens)) reader.read(delta);
+  for (const delta of deltasOf(model, part.tokens, startOf(request))) reader.read(delta);
   reader.rest();
   return reader.reply();
 }
 
-function deltasOf({ renderer }: ChatModel, tokens: Int32Array): readonly ResponseDelta[] {
-  if (renderer instanceof MarkedRenderer) return renderer.parseWhole(tokens);
+/** A reply that was begun for the model has left its thinking behind. */
+const startOf = ({ prefill }: ChatRequest): ParseOptions => (prefill === undefined ? {} : { start: 'text' });
+
+function deltasOf({ renderer }: ChatModel, tokens: Int32Array, start: ParseOptions): readonly ResponseDelta[] {
+  if (renderer instanceof MarkedRenderer) return renderer.parseWhole(tokens, start);
   const deltas: ResponseDelta[] = [];
   let failure: { readonly error: unknown } | undefined;
   of(tokens)
-    .pipe(renderer.parseStream())
+    .pipe(renderer.parseStream(start))
     .subscribe({ next: (delta) => deltas.push(delta), error: (error: unknown) => (failure = { error }) });
   if (failure !== undefined) throw failure.error;
   return deltas;
@@ -80,21 +84,31 @@ function partsOf(model: ChatModel, request: ChatRequest, prompt: ModelInput): Ob
     prompt,
     tokens: pieceTokens,
     tokenizer: model.renderer.tokenizer,
-    samplingParams: { ...request.samplingParams, stop: model.renderer.getStopSequences() },
+    samplingParams: paramsOf(model, request, prompt),
     ...(topLogprobs > 0 ? { topkSampleLogprobs: topLogprobs } : {}),
   });
 }
 
+function paramsOf(model: ChatModel, { samplingParams, mostTokens }: ChatRequest, prompt: ModelInput): SamplingParams {
+  const maxTokens = tokensLeft(model, samplingParams?.maxTokens ?? mostTokens, prompt.length);
+  return {
+    ...samplingParams,
+    ...(maxTokens === undefined ? {} : { maxTokens }),
+    stop: model.renderer.getStopSequences(),
+  };
+}
+
 function sampled(
-  { sampler, renderer }: ChatModel,
-  { samplingParams, topLogprobs = 0 }: ChatRequest,
+  model: ChatModel,
+  request: ChatRequest,
   prompt: ModelInput,
   count: number,
 ): ObservableInput<SampleResponse> {
-  return sampler.sample({
+  const { topLogprobs = 0 } = request;
+  return model.sampler.sample({
     prompt,
     numSamples: count,
-    samplingParams: { ...samplingParams, stop: renderer.getStopSequences() },
+    samplingParams: paramsOf(model, request, prompt),
     ...(topLogprobs > 0 ? { topkSampleLogprobs: topLogprobs } : {}),
   });
 }
@@ -118,7 +132,7 @@ function readReply(model: ChatModel, request: ChatRequest, prompt: ModelInput): 
           tap((part) => reader.add(part)),
           takeUntil(reader.enough),
           map(({ tokens }) => tokens),
-          model.renderer.parseStream(),
+          model.renderer.parseStream(startOf(request)),
           concatMap((delta) => from(reader.read(delta))),
         ),
         defer(() => from([...reader.rest(), { type: 'reply', reply: reader.reply() } as const])),

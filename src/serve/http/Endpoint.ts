@@ -1,5 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { ChatModel, ChatReply, ChatRequest } from '../completion/ChatRequest.js';
+import type { CheckJson } from '../json/jsonOutput.js';
+import type { ItemStore } from '../responses/ItemStore.js';
 
 /** What every endpoint works with. */
 export interface Gateway {
@@ -11,6 +13,11 @@ export interface Gateway {
   readonly pieceTokens: number | undefined;
   /** How often an answer that does not fit its JSON schema is sampled again. */
   readonly jsonRetries: number;
+  readonly checkJson: CheckJson;
+  /** Whether a wish that cannot be granted is an error; else it is a warning header. */
+  readonly strict: boolean;
+  /** What responses have said lately, for clients that only name it. */
+  readonly items: ItemStore;
   readonly nowMs: () => number;
   readonly newId: () => string;
   /** Told of every reply and what it replies to. */
@@ -18,7 +25,10 @@ export interface Gateway {
 }
 
 /** A JSON answer, or server-sent events as they come; unsubscribing from those cancels the sample. */
-export type Answer = { readonly json: unknown } | { readonly events: Observable<string> };
+export type Answer = ({ readonly json: unknown } | { readonly events: Observable<string> }) & {
+  /** What was asked for and is left out. */
+  readonly warnings?: readonly string[];
+};
 
 /** One path of an API: it emits one answer. Unsubscribing cancels what is in flight. */
 export type Endpoint = (body: unknown, gateway: Gateway) => Observable<Answer>;

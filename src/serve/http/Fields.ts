@@ -2,21 +2,37 @@ import { GatewayError } from './GatewayError.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
+/** What happens with a wish that cannot be granted: an error in strict mode, else a warning for the caller. */
+export interface Leniency {
+  readonly strict: boolean;
+  readonly warnings: string[];
+}
+
+/** Longest list that is read: a body of 8 MiB could hold millions of entries. */
+const MOST_ENTRIES = 8192;
+
 /**
- * The fields of a request, each asked for by name. {@link Fields.done} refuses those nobody asked for, so that nothing
- * a caller wants is silently left out.
+ * The fields of a request, each asked for by name. {@link Fields.done} refuses those nobody asked for, so that a
+ * misspelt one is not silently left out.
  */
 export class Fields {
   readonly #body: Json;
   readonly #where: string;
   readonly #known = new Set<string>();
+  readonly #leniency: Leniency;
 
-  constructor(body: unknown, where = '') {
+  constructor(body: unknown, where = '', leniency: Leniency = { strict: true, warnings: [] }) {
     if (typeof body !== 'object' || body === null || Array.isArray(body)) {
       throw new GatewayError(400, `${where === '' ? 'the body' : where} must be an object`, where);
     }
     this.#body = body as Json;
     this.#where = where;
+    this.#leniency = leniency;
+  }
+
+  /** What was asked for and is left out, in the words of the warning header. */
+  get warnings(): readonly string[] {
+    return this.#leniency.warnings;
   }
 
   /** The value as it is; null counts as absent, as clients send it for what was not set. */
@@ -45,12 +61,26 @@ export class Fields {
   }
 
   list(name: string): readonly unknown[] | undefined {
-    return this.#typed(name, Array.isArray, 'a list') as readonly unknown[] | undefined;
+    const list = this.#typed(name, Array.isArray, 'a list') as readonly unknown[] | undefined;
+    if (list !== undefined && list.length > MOST_ENTRIES)
+      throw this.wrong(name, `has more than ${MOST_ENTRIES} entries`);
+    return list;
+  }
+
+  /** The fields of every entry of a list. */
+  objects(name: string): Fields[] {
+    const path = this.path(name);
+    return (this.list(name) ?? []).map((item, index) => this.inside(item, `${path}[${index}]`));
+  }
+
+  /** The fields of a value inside this one. */
+  inside(value: unknown, where: string): Fields {
+    return new Fields(value, where, this.#leniency);
   }
 
   object(name: string): Fields | undefined {
     const value = this.any(name);
-    return value === undefined ? undefined : new Fields(value, this.path(name));
+    return value === undefined ? undefined : this.inside(value, this.path(name));
   }
 
   /** A list of strings, or one. */
@@ -75,10 +105,32 @@ export class Fields {
     if (value !== undefined && !neutral(value)) throw this.wrong(name, 'is not supported by this gateway');
   }
 
-  /** @throws GatewayError naming the first field that nobody asked for */
+  /** Cannot be honoured, and the answer is of use without it: a warning, or an error in strict mode. */
+  hint(name: string, neutral: (value: unknown) => boolean = () => false): void {
+    const value = this.any(name);
+    if (value !== undefined && !neutral(value)) this.unmet(name, 'is not supported by this gateway');
+  }
+
+  /** A wish that cannot be granted. @throws GatewayError in strict mode */
+  unmet(name: string, why: string): void {
+    if (this.#leniency.strict) throw this.wrong(name, why);
+    this.#leniency.warnings.push(`${this.path(name)} ${why}`);
+  }
+
+  /** An integer that is cut to `most`, with a warning; in strict mode more is an error. */
+  atMost(name: string, least: number, most: number): number | undefined {
+    const value = this.integer(name, least, Number.MAX_SAFE_INTEGER);
+    if (value === undefined || value <= most) return value;
+    this.unmet(name, `must be at most ${most} here`);
+    return most;
+  }
+
+  /** @throws GatewayError naming the first field that has a value and that nobody asked for */
   done(): void {
     for (const name in this.#body) {
-      if (!this.#known.has(name)) throw this.wrong(name, 'is not supported by this gateway');
+      if (!this.#known.has(name) && this.#body[name] != null) {
+        throw this.wrong(name, 'is not supported by this gateway');
+      }
     }
   }
 

@@ -7,6 +7,14 @@ export class GatewayError extends Error {
     message: string,
     /** The field that is at fault, as the API spells it. */
     readonly field?: string,
+    readonly extra: {
+      /** What clients match on, such as `context_length_exceeded`. */
+      readonly code?: string;
+      /** When another try makes sense. */
+      readonly retryAfterSeconds?: number;
+      /** Machine-readable reasons, where an API has them. */
+      readonly details?: object;
+    } = {},
   ) {
     super(message);
     this.name = 'GatewayError';
@@ -26,11 +34,17 @@ export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof APIStatusError) {
     const { status } = error;
     if (status === 401 || status === 403) return new GatewayError(502, 'the service refused the key of this gateway');
-    if (status === 429) return new GatewayError(429, 'the service is busy');
+    if (status === 429) return new GatewayError(429, 'the service is busy', undefined, { retryAfterSeconds: 1 });
     if (status === 400 || status === 422) return new GatewayError(400, message);
     if (status === 404) return new GatewayError(404, message, 'model');
     return new GatewayError(502, message);
   }
   if (code === 'closed') return new GatewayError(503, 'this gateway is closing');
+  if (code === 'timeout') return new GatewayError(504, message);
+  if (code === 'connection' || code === 'stuck') return unreachable();
   return new GatewayError(502, message);
 }
+
+/** The service behind the gateway does not answer. */
+export const unreachable = (): GatewayError =>
+  new GatewayError(503, 'the service behind this gateway does not answer', undefined, { retryAfterSeconds: 5 });

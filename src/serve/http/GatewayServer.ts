@@ -1,21 +1,25 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Subscription } from 'rxjs';
-import { close, listen } from '../../support/http/listen.js';
-import { readBody } from '../../support/http/readBody.js';
-import { checkAccess, type Access } from './access.js';
-import type { Answer, Endpoint, Gateway } from './Endpoint.js';
+import { listen } from '../../support/http/listen.js';
+import { checkSource, keyOf, type Access, type GatewayKey } from './access.js';
+import { answerBrowser } from './cors.js';
+import type { Endpoint, Gateway } from './Endpoint.js';
 import { GatewayError, toGatewayError } from './GatewayError.js';
+import { Metrics, type AccessEntry } from './Metrics.js';
+import { readJson } from './readJson.js';
+import { sendAnswer, sendRefusal, type SendOptions } from './sendAnswer.js';
 
 /** An endpoint found for a path, with the gateway it works with (a recorded session has one of its own). */
 export interface Route {
+  /** The path as the gateway knows it, for metrics. */
+  readonly name: string;
   readonly endpoint: Endpoint;
   readonly gateway: Gateway;
   /** The error as this API writes it. */
   readonly refusal: (error: GatewayError) => object;
 }
 
-export interface GatewayServerOptions {
+export interface GatewayServerOptions extends SendOptions {
   readonly host: string;
   readonly port: number;
   readonly access: Access;
@@ -23,99 +27,126 @@ export interface GatewayServerOptions {
   readonly maxRequests: number;
   /** Most time for a body to arrive. */
   readonly bodyTimeoutMs: number;
-  readonly find: (method: string, path: string) => Route | undefined;
+  readonly newId: () => string;
+  readonly reachable: () => boolean;
+  readonly onRequest: (entry: AccessEntry) => void;
+  readonly find: (method: string, path: string, key: GatewayKey) => Route | undefined;
+  /** How errors of a path are written, also for a caller without a key. */
+  readonly refusalOf: (path: string) => Route['refusal'];
 }
 
-const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8', 'x-content-type-options': 'nosniff' };
-const EVENT_TYPE = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' };
+/** Load balancers keep idle connections for 60 s; one that is closed on this side first loses a request. */
+const KEEP_ALIVE_MS = 75_000;
+const PLAIN_ID = /^[\w.:-]{1,128}$/;
 
 /**
  * Carries requests to their endpoint and answers back. A caller that hangs up cancels what it asked for; one that reads
- * slowly holds up nobody else, and its own stream no longer than its buffer is full.
+ * slowly holds up nobody else, and is cut off when it reads nothing.
  */
 export class GatewayServer {
+  readonly metrics = new Metrics();
   readonly #options: GatewayServerOptions;
   readonly #server: Server;
+  readonly #activeOf = new Map<GatewayKey, number>();
   #active = 0;
+  #draining = false;
 
   constructor(options: GatewayServerOptions) {
     this.#options = options;
     this.#server = createServer((request, response) => void this.#serve(request, response));
     this.#server.requestTimeout = options.bodyTimeoutMs;
     this.#server.headersTimeout = Math.min(options.bodyTimeoutMs, 60_000);
+    this.#server.keepAliveTimeout = KEEP_ALIVE_MS;
   }
 
   listen(): Promise<AddressInfo> {
     return listen(this.#server, this.#options.port, this.#options.host);
   }
 
-  /** Stops listening and cuts every connection, which cancels what was asked for on it. */
-  close(): Promise<void> {
-    return close(this.#server);
+  /** Cuts every connection, which cancels what is in flight. */
+  cancelAll(): void {
+    this.#server.closeAllConnections();
+  }
+
+  /** Stops listening, and lets what is in flight end for `drainMs`; then it is cancelled. */
+  close(drainMs: number): Promise<void> {
+    this.#draining = true;
+    return new Promise((resolve) => {
+      const cut = setTimeout(() => this.cancelAll(), drainMs);
+      this.#server.close(() => {
+        clearTimeout(cut);
+        resolve();
+      });
+      this.#server.closeIdleConnections();
+    });
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let refusal = openAiRefusal;
-    const fail = (thrown: unknown): void => {
-      const error = toGatewayError(thrown);
-      if (response.headersSent) {
-        response.end(`event: error\ndata: ${JSON.stringify(refusal(error))}\n\n`);
-        return;
-      }
-      if (response.destroyed) return;
-      const closing = error.status === 413 || error.status === 408 ? { connection: 'close' } : {};
-      response.writeHead(error.status, { ...JSON_TYPE, ...closing }).end(JSON.stringify(refusal(error)));
-    };
-    let counted = false;
+    const startedMs = performance.now();
+    const { method = 'GET', headers } = request;
+    const given = headers['x-request-id'];
+    const requestId = typeof given === 'string' && PLAIN_ID.test(given) ? given : this.#options.newId();
+    response.setHeader('x-request-id', requestId);
+    // A connection that was kept alive must not bring another request.
+    if (this.#draining) response.setHeader('connection', 'close');
+    let path = '';
+    let route: Route | undefined;
+    let key: GatewayKey | undefined;
     try {
-      const path = pathOf(request.url);
-      const route = this.#options.find(request.method ?? 'GET', path);
-      if (route !== undefined) ({ refusal } = route);
-      checkAccess(request, this.#options.access);
-      if (route === undefined) throw new GatewayError(404, `there is no ${request.method ?? 'GET'} ${path} here`);
-      if (this.#active >= this.#options.maxRequests) throw new GatewayError(429, 'too many requests at once');
-      this.#active++;
-      counted = true;
-      const body = request.method === 'GET' ? undefined : await readJson(request, this.#options.maxBodyBytes);
-      await answer(route, body, response, fail);
+      path = pathOf(request.url);
+      // Anthropic's clients read this name.
+      if (path.includes('/v1/messages')) response.setHeader('request-id', requestId);
+      if (method === 'GET' && path === '/healthz') return this.#health(response);
+      checkSource(request, this.#options.access);
+      if (answerBrowser(request, response)) return;
+      key = keyOf(request, this.#options.access);
+      if (method === 'GET' && path === '/metrics') return this.#metrics(response);
+      route = this.#options.find(method, path, key);
+      if (route === undefined) throw new GatewayError(404, `there is no ${method} ${path} here`);
+      await this.#answer(request, response, route, key);
     } catch (error) {
-      fail(error);
+      sendRefusal(toGatewayError(error), response, route?.refusal ?? this.#options.refusalOf(path));
     } finally {
-      if (counted) this.#active--;
+      const status = response.headersSent ? response.statusCode : 499;
+      const durationMs = performance.now() - startedMs;
+      const entry = { requestId, method, path, status, durationMs, key: key?.name };
+      if (route !== undefined) this.metrics.request(route.name, entry);
+      this.#options.onRequest(entry);
+      // Its connection is kept alive, and would keep the server open.
+      if (this.#draining) setImmediate(() => this.#server.closeIdleConnections());
     }
   }
-}
 
-/** Resolves when the answer is written or its caller is gone. */
-function answer(
-  { endpoint, gateway }: Route,
-  body: unknown,
-  response: ServerResponse,
-  fail: (error: unknown) => void,
-): Promise<void> {
-  return new Promise((resolve) => {
-    const work = new Subscription();
-    const answered = (found: Answer): void => {
-      if ('json' in found) {
-        const body = Buffer.from(JSON.stringify(found.json));
-        // Set one by one: spreading objects with such keys is slow.
-        for (const name in JSON_TYPE) response.setHeader(name, JSON_TYPE[name as keyof typeof JSON_TYPE]);
-        response.setHeader('content-length', body.length);
-        response.end(body);
-        return;
-      }
-      response.writeHead(200, EVENT_TYPE);
-      response.flushHeaders();
-      const events = { next: (text: string) => response.write(text), error: fail, complete: () => response.end() };
-      work.add(found.events.subscribe(events));
+  async #answer(request: IncomingMessage, response: ServerResponse, route: Route, key: GatewayKey): Promise<void> {
+    const { maxRequests, maxBodyBytes } = this.#options;
+    const ofKey = this.#activeOf.get(key) ?? 0;
+    const busy = (): never => {
+      throw new GatewayError(429, 'too many requests at once', undefined, { retryAfterSeconds: 1 });
     };
-    response.on('close', () => {
-      work.unsubscribe();
-      resolve();
-    });
-    if (response.destroyed) resolve();
-    else work.add(endpoint(body, gateway).subscribe({ next: answered, error: fail }));
-  });
+    if (this.#active >= maxRequests || ofKey >= (key.maxRequests ?? Infinity)) busy();
+    this.#active++;
+    this.#activeOf.set(key, ofKey + 1);
+    try {
+      const body = request.method === 'GET' ? undefined : await readJson(request, maxBodyBytes);
+      const { endpoint, gateway, refusal } = route;
+      await sendAnswer(endpoint(body, gateway), response, refusal, this.#options);
+    } finally {
+      this.#active--;
+      this.#activeOf.set(key, this.#activeOf.get(key)! - 1);
+    }
+  }
+
+  #health(response: ServerResponse): void {
+    const service = this.#options.reachable() ? 'reachable' : 'unreachable';
+    const status = this.#draining ? 'draining' : 'ok';
+    response.writeHead(this.#draining ? 503 : 200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ status, service }));
+  }
+
+  #metrics(response: ServerResponse): void {
+    response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' });
+    response.end(this.metrics.text({ active: this.#active, reachable: this.#options.reachable() }));
+  }
 }
 
 /** Nothing in it that a URL would write differently. */
@@ -127,27 +158,3 @@ function pathOf(url: string | undefined): string {
     throw new GatewayError(400, 'this address cannot be read');
   return new URL(url, 'http://gateway').pathname;
 }
-
-async function readJson(request: IncomingMessage, limitBytes: number): Promise<unknown> {
-  const body = await readBody(request, limitBytes, BODY_ERRORS);
-  try {
-    return JSON.parse(body.toString('utf8')) as unknown;
-  } catch {
-    throw new GatewayError(400, 'the body is not JSON');
-  }
-}
-
-const BODY_ERRORS = {
-  tooLarge: (limitBytes: number) => new GatewayError(413, `the body is larger than ${limitBytes} bytes`),
-  incomplete: () => new GatewayError(400, 'the body is not complete'),
-};
-
-/** How OpenAI's API writes an error. */
-export const openAiRefusal = ({ status, message, field }: GatewayError): object => ({
-  error: {
-    message,
-    type: status === 401 ? 'authentication_error' : status < 500 ? 'invalid_request_error' : 'api_error',
-    param: field ?? null,
-    code: status === 404 && field === 'model' ? 'model_not_found' : null,
-  },
-});

@@ -1,7 +1,7 @@
 import { continuePrompt, type Exchange } from '../../chat/renderers/core/continuePrompt.js';
 import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { ModelInput } from '../../wire/modelInput.js';
-import { declaredMessages, type ChatReply, type ChatRequest } from '../completion/ChatRequest.js';
+import { declaredMessages, plainPrompt, type ChatReply, type ChatRequest } from '../completion/ChatRequest.js';
 
 /**
  * What an agent and a model have said to each other. A request that continues an exchange gets a prompt that extends
@@ -28,6 +28,12 @@ export class Conversation {
   }
 
   promptOf(request: ChatRequest): ModelInput {
+    // A turn that was begun for the model extends nothing that was sampled.
+    if (request.prefill !== undefined) {
+      this.#branches++;
+      this.#broken ??= 'the reply was begun for the model';
+      return plainPrompt(this.#renderer, request);
+    }
     const messages = declaredMessages(this.#renderer, request);
     let reason: string | undefined;
     // The latest first: it has the longest history.
@@ -41,8 +47,10 @@ export class Conversation {
     return this.#renderer.buildGenerationPrompt(messages);
   }
 
-  add(request: ChatRequest, { prompt, tokens }: ChatReply): void {
+  /** The reply is what the caller was told, which ends at a stop string; the tokens are all that was sampled. */
+  add(request: ChatRequest, { prompt, tokens, text, toolCalls }: ChatReply): void {
     const messages = declaredMessages(this.#renderer, request);
-    this.#exchanges.push({ messages, prompt, tokens, reply: this.#renderer.parse(tokens).message });
+    const reply = { role: 'assistant', content: text, ...(toolCalls.length > 0 ? { toolCalls } : {}) };
+    this.#exchanges.push({ messages, prompt, tokens, reply });
   }
 }

@@ -1,6 +1,7 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { crc32c } from './crc32c.js';
+import { namingFile } from '../../support/files/namingFile.js';
 
 /** Fields of TensorFlow's Event, Summary, Summary.Value and SessionLog. */
 const EVENT = { wallTime: 1, step: 2, fileVersion: 3, summary: 5, sessionLog: 7 };
@@ -13,7 +14,11 @@ export class TensorBoardFile {
   readonly #file: number;
 
   /** @param firstStep where the run resumes: steps of earlier files from here on are no longer shown */
-  constructor(path: string, atMs: number, firstStep: number) {
+  constructor(
+    private readonly path: string,
+    atMs: number,
+    firstStep: number,
+  ) {
     this.#file = openSync(path, 'wx');
     this.#write(event(atMs, undefined).tag(EVENT.fileVersion, WireType.LengthDelimited).string('brain.Event:2'));
     if (firstStep > 0) {
@@ -43,7 +48,7 @@ export class TensorBoardFile {
     record.writeUInt32LE(masked(record.subarray(0, 8)), 8);
     record.set(data, 12);
     record.writeUInt32LE(masked(data), 12 + data.length);
-    writeSync(this.#file, record);
+    namingFile(this.path, () => writeSync(this.#file, record));
   }
 }
 

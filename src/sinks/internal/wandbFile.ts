@@ -1,6 +1,7 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
+import { namingFile } from '../../support/files/namingFile.js';
 
 /** Fields of the messages of wandb_internal.proto that are written here. */
 const RECORD = { number: 1, history: 2, summary: 3, run: 17, exit: 18, header: 21 };
@@ -34,7 +35,10 @@ export class WandbFile {
   #at = START.length;
   #number = 0;
 
-  constructor(path: string, { id, project, name, host, startMs, config }: WandbRun) {
+  constructor(
+    private readonly path: string,
+    { id, project, name, host, startMs, config }: WandbRun,
+  ) {
     this.#startMs = startMs;
     this.#file = openSync(path, 'wx');
     writeSync(this.#file, START);
@@ -98,7 +102,7 @@ export class WandbFile {
   }
 
   #put(bytes: Uint8Array): void {
-    writeSync(this.#file, bytes);
+    namingFile(this.path, () => writeSync(this.#file, bytes));
     this.#at += bytes.length;
   }
 }

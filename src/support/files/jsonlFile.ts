@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, fsyncSync, ftruncateSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { jsonLine } from './jsonLine.js';
+import { namingFile } from './namingFile.js';
 
 const NEWLINE = 0x0a;
 const BLOCK_BYTES = 64 * 1024;
@@ -20,13 +21,15 @@ export class JsonlFile {
 
   append(value: unknown): void {
     const bytes = Buffer.from(jsonLine(value));
-    for (let written = 0; written < bytes.length;) {
-      written += writeSync(this.#open(), bytes, written, bytes.length - written);
-    }
+    namingFile(this.path, () => {
+      for (let written = 0; written < bytes.length;) {
+        written += writeSync(this.#open(), bytes, written, bytes.length - written);
+      }
+    });
   }
 
   sync(): void {
-    fsyncSync(this.#open());
+    namingFile(this.path, () => fsyncSync(this.#open()));
   }
 
   /** Brings what was written to the disk and closes. Closing again does nothing. */
@@ -35,7 +38,7 @@ export class JsonlFile {
     if (descriptor === undefined) return;
     this.#descriptor = undefined;
     try {
-      fsyncSync(descriptor);
+      namingFile(this.path, () => fsyncSync(descriptor));
     } finally {
       closeSync(descriptor);
     }

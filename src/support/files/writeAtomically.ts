@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { namingFile } from './namingFile.js';
 
 /** Whether a file name is one that an interrupted write may have left behind. */
 export const isTemporary = (name: string): boolean => /^\.tmp-[0-9a-f]{12}-/.test(name);
@@ -15,8 +16,10 @@ export function writeAtomically(path: string, text: string): void {
   try {
     const descriptor = openSync(temporary, 'wx');
     try {
-      writeFileSync(descriptor, text);
-      fsyncSync(descriptor);
+      namingFile(path, () => {
+        writeFileSync(descriptor, text);
+        fsyncSync(descriptor);
+      });
     } finally {
       closeSync(descriptor);
     }

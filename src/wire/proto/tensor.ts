@@ -57,7 +57,7 @@ export function int64Bytes(values: TensorValues): Uint8Array {
 /** Copies bytes to where a wider array may start, since a message's fields lie at any offset. */
 function aligned(bytes: Uint8Array): ArrayBuffer {
   // Not `bytes.slice()`: of a Buffer that is a view of the same memory.
-  return Uint8Array.prototype.slice.call(bytes).buffer as ArrayBuffer;
+  return Uint8Array.prototype.slice.call(bytes).buffer;
 }
 
 export const toInt32 = (bytes: Uint8Array): Int32Array => new Int32Array(aligned(bytes));

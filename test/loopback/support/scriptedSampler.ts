@@ -1,7 +1,7 @@
 import { map, of, throwError, timer, type Observable } from 'rxjs';
 import type { ChatSampler } from '../../../src/ai-sdk/index.js';
 import type { ServedSampler } from '../../../src/serve/index.js';
-import { getRenderer } from '../../../src/chat/renderers/index.js';
+import { getRenderer, type Renderer } from '../../../src/chat/renderers/index.js';
 import { ByteTokenizer } from '../../../src/chat/tokenizer/index.js';
 import { TinkerFuture, type SampleOptions, type SampleResponse } from '../../../src/index.js';
 
@@ -17,9 +17,15 @@ export const call = (name: string, input: object): string => `<|tool|>${JSON.str
  */
 export function scripted(
   replies: readonly (string | Error)[],
-  { delayMs = 0, cached = 0 } = {},
+  {
+    delayMs = 0,
+    cached = 0,
+    renderer: speaking = renderer,
+  }: { readonly delayMs?: number; readonly cached?: number; readonly renderer?: Renderer } = {},
 ): { sampler: ChatSampler & ServedSampler; asked: SampleOptions[]; prompts: () => string[]; cancelled: () => number } {
   const asked: SampleOptions[] = [];
+  const { tokenizer } = speaking;
+  const [end] = speaking.getStopSequences() as readonly number[];
   let next = 0;
   let cancelled = 0;
   let last: { readonly start: number; readonly tokens: Int32Array } | undefined;
@@ -30,12 +36,12 @@ export function scripted(
     if (!continues) {
       const reply = replies[next++ % replies.length]!;
       if (typeof reply !== 'string') return throwError(() => reply);
-      last = { start: length, tokens: tokenizer.encodeWithSpecials(`${reply}<|end|>`) };
+      last = { start: length, tokens: Int32Array.of(...tokenizer.encodeWithSpecials(reply), end!) };
     }
     const at = length - last!.start;
     const tokens = last!.tokens.slice(at, at + maxTokens);
     const sequence = {
-      stopReason: tokens.at(-1) === 256 ? ('stop' as const) : ('length' as const),
+      stopReason: tokens.at(-1) === end ? ('stop' as const) : ('length' as const),
       tokens,
       logprobs: new Float32Array(tokens.length).fill(-0.5),
     };
@@ -49,7 +55,7 @@ export function scripted(
     sampler: {
       samplingSessionId: 'sampler-1',
       getBaseModel: () => new TinkerFuture(() => of('test/model')),
-      getRenderer: () => new TinkerFuture(() => of(renderer)),
+      getRenderer: () => new TinkerFuture(() => of(speaking)),
       sample: (options) => {
         asked.push(options);
         return new TinkerFuture(() => answer(options), {

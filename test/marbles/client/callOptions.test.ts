@@ -27,7 +27,6 @@ type Call<C> = (client: C, options: CallOptions) => TinkerFuture<unknown>;
 /** Every method that asks the service for something, with the options where a caller writes them. */
 const SERVICE: Record<string, Call<ServiceClient>> = {
   getServerCapabilities: (service, options) => service.getServerCapabilities(options),
-  checkUse: (service, options) => service.checkUse({}, options),
   createLoraTrainingClient: (service, options) => service.createLoraTrainingClient({ baseModel: 'any', ...options }),
   createTrainingClientFromState: (service, options) => service.createTrainingClientFromState(PATH, options),
   createTrainingClientFromStateWithOptimizer: (service, options) =>

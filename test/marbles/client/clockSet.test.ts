@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { refusal, VirtualClock, fakeTransport } from 'tinker-rx/testing';
 import { ServiceClient } from 'tinker-rx';
 import { steady } from '../../../src/transport/steadyScheduler.js';
-import { steadyClock } from '../../../src/wire/steadyClock.js';
+import { steadyClock } from '../../../src/support/steadyClock.js';
 import { prompt, times } from './stage.js';
 
 const HOUR_MS = 3_600_000;

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { fetchFile } from '../../../src/cli/download/fetchFile.js';
-import { safeTarget } from '../../../src/cli/download/safeTarget.js';
-import { verifyFile } from '../../../src/cli/download/verifyFile.js';
+import { fetchFile } from '../../../src/cli/checkpoint/files/fetchFile.js';
+import { safeTarget } from '../../../src/cli/checkpoint/files/safeTarget.js';
+import { verifyFile } from '../../../src/cli/checkpoint/files/verifyFile.js';
 import { withHttp } from '../../../src/cli/http.js';
 
 let folder: string;
@@ -18,10 +18,22 @@ describe('safeTarget', () => {
   it.each(['adapter_model.safetensors', 'a/b/c.json', './a', '..a', 'a..b'])('takes %s', (name) => {
     expect(safeTarget(folder, name).startsWith(`${folder}/`)).toBe(true);
   });
-  it.each(['../x', 'a/../../x', '/etc/passwd', '', '.', '..', 'a/..', 'a\\..\\..\\x', 'C:evil', 'C:/evil', 'a\0b'])(
-    'refuses %j',
-    (name) => expect(() => safeTarget(folder, name)).toThrow('Unsafe file path in checkpoint'),
-  );
+  it.each([
+    '../x',
+    'a/../../x',
+    '/etc/passwd',
+    '',
+    '.',
+    '..',
+    'a/..',
+    'a\\..\\..\\x',
+    'C:evil',
+    'C:/evil',
+    'a\0b',
+    'a\u001b[31mb',
+    'a\nb',
+    'a\u202eb',
+  ])('refuses %j', (name) => expect(() => safeTarget(folder, name)).toThrow('Unsafe file path in checkpoint'));
   it('refuses to follow a link out of the folder', () => {
     symlinkSync(tmpdir(), join(folder, 'link'));
     expect(() => safeTarget(folder, 'link/x')).toThrow('Unsafe');
@@ -43,6 +55,14 @@ describe('fetchFile', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   });
   afterEach(() => new Promise((resolve) => server.close(resolve)));
+
+  it.runIf(existsSync('/dev/full'))('names the file where the disk is full, and does not try again', async () => {
+    answers = [whole()];
+    mkdirSync(join(folder, 'sub'));
+    symlinkSync('/dev/full', join(folder, 'sub', 'file.bin'));
+    await expect(fetch()).rejects.toThrow(`${join(folder, 'sub', 'file.bin')}: no space left on the device`);
+    expect(seen).toHaveLength(1);
+  });
 
   const whole = (etag?: string) => (_: IncomingMessage, response: ServerResponse) =>
     response.writeHead(200, { 'content-length': BYTES.length, ...(etag === undefined ? {} : { etag }) }).end(BYTES);
@@ -153,6 +173,15 @@ describe('verifyFile', () => {
   it('takes whole files', async () => {
     await verifyFile(write('a.safetensors', safetensors(4)), 'a.safetensors', none);
     await verifyFile(write('a.json', Buffer.from('{}')), 'a.json', none);
+  });
+
+  it('takes a file of 300,000 tensors', async () => {
+    const places = Array.from({ length: 300_000 }, (_, index) => [`t${index}`, { data_offsets: [index, index + 1] }]);
+    const header = Buffer.from(JSON.stringify(Object.fromEntries(places)));
+    const length = Buffer.alloc(8);
+    length.writeBigUInt64LE(BigInt(header.length));
+    const whole = Buffer.concat([length, header, Buffer.alloc(300_000)]);
+    await expect(verifyFile(write('many.safetensors', whole), 'many.safetensors', none)).resolves.toBeUndefined();
   });
   it.each([
     ['cut.safetensors', safetensors(3), 'bytes instead of'],

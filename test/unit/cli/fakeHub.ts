@@ -30,9 +30,12 @@ export async function startHub(): Promise<FakeHub> {
       const body = Buffer.concat(chunks).toString('latin1');
       const { url = '', method = '' } = request;
       seen.push({ method, url, token: request.headers.authorization, body });
-      const json = (value: unknown, status = 200) => response.writeHead(status).end(JSON.stringify(value));
+      const json = (value: unknown, status = 200) =>
+        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
       if (url === '/api/whoami-v2')
-        return request.headers.authorization === 'Bearer hf_good' ? json({ name: 'ada' }) : json({ error: 'no' }, 401);
+        return request.headers.authorization === 'Bearer hf_good'
+          ? json({ name: 'ada', type: 'user', auth: {} })
+          : json({ error: 'no' }, 401);
       if (url === '/api/repos/create') return json({ error: 'You already created this model repo' }, 409);
       if (url.includes('/preupload/')) {
         const { files } = JSON.parse(body) as { files: { path: string }[] };
@@ -52,7 +55,8 @@ export async function startHub(): Promise<FakeHub> {
         });
         return json({ objects: objects.map(answer) });
       }
-      if (url.includes('/commit/')) return json({ commitUrl: `${hub.endpoint}/commit/1` });
+      if (url.includes('/commit/'))
+        return json({ commitOid: '1', commitUrl: `${hub.endpoint}/commit/1`, hookOutput: '' });
       if (url.includes('/resolve/'))
         return hub.readme === undefined ? json({}, 404) : response.writeHead(200).end(hub.readme);
       json({});

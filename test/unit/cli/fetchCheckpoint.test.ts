@@ -1,11 +1,20 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { RestClient } from 'tinker-rx';
-import { fetchCheckpoint } from '../../../src/cli/download/fetchCheckpoint.js';
+import { fetchCheckpoint } from '../../../src/cli/checkpoint/files/fetchCheckpoint.js';
 import { contextOf } from './terminal.js';
 
 const BODY = 'the bytes of a file';
@@ -66,6 +75,13 @@ it.each(['../evil', '/tmp/evil', 'a/../../evil', 'x\\..\\evil'])('writes nothing
   expect(seen).toStrictEqual([]);
   expect(readdirSync(parent)).toStrictEqual(['checkpoint.partial']);
   expect(readdirSync(`${folder}.partial`)).toStrictEqual([]);
+});
+
+it('writes nothing through a link in place of the folder for parts', async () => {
+  mkdirSync(join(parent, 'elsewhere'));
+  symlinkSync(join(parent, 'elsewhere'), `${folder}.partial`);
+  await expect(fetchAll(service(['a.bin']))).rejects.toThrow('checkpoint.partial is a link');
+  expect(readdirSync(join(parent, 'elsewhere'))).toStrictEqual([]);
 });
 
 it('leaves what is there for the next command, which goes on with it', async () => {

@@ -1,10 +1,12 @@
 import { expect, it } from 'vitest';
-import { asCalled } from '../../../src/cli/asCalled.js';
-import { columnsOf, toCsv } from '../../../src/cli/output/csv.js';
+import { withNpxPrefix } from '../../../src/cli/withNpxPrefix.js';
+import { columnsOf, toCsv } from '../../../src/cli/billing/csv.js';
 import { CliError } from '../../../src/cli/CliError.js';
+import { note } from '../../../src/cli/context.js';
 import { explain } from '../../../src/cli/explain.js';
 import { count, shellWord, size, when } from '../../../src/cli/output/format.js';
 import { sparkline } from '../../../src/cli/terminal/sparkline.js';
+import { contextOf } from './terminal.js';
 import { APIConnectionError, NotFoundError, ValidationError } from 'tinker-rx';
 
 it.each([
@@ -39,9 +41,9 @@ it('counts', () => {
 it('names commands as the user calls them', () => {
   const text =
     'Continue with: tinker-rx train --resume x, as `tinker-rx help` and npx tinker-rx say; tinker-rx/tiny and @tinker-rx x stay';
-  expect(asCalled(text, {})).toBe(text);
+  expect(withNpxPrefix(text, {})).toBe(text);
   for (const environment of [{ npm_command: 'exec' }, { npm_lifecycle_event: 'demo' }])
-    expect(asCalled(text, environment)).toBe(
+    expect(withNpxPrefix(text, environment)).toBe(
       'Continue with: npx tinker-rx train --resume x, as `npx tinker-rx help` and npx tinker-rx say; tinker-rx/tiny and @tinker-rx x stay',
     );
 });
@@ -92,4 +94,19 @@ it('tells failures in a sentence and an exit code', () => {
     'port 80: the port is in use already',
   );
   expect(explain('odd')).toStrictEqual({ message: 'odd', exitCode: 1 });
+});
+
+it('says what a server said without what would steer the terminal', () => {
+  const { context, written } = contextOf({ columns: 80 });
+  note(context, 'a\u001b[2Jb\u009b31mc\u202ed');
+  expect(written.stderr).toBe('\r\u001b[Ka [2Jb 31mc d\n');
+});
+
+it.each([
+  ['ENOSPC', 'no space left on the device'],
+  ['EROFS', 'is on a read-only disk'],
+  ['EACCES', 'permission denied'],
+])('names the path of %s', (code, words) => {
+  const error = Object.assign(new Error(`${code}: write`), { code, path: '/runs/first/metrics.jsonl' });
+  expect(explain(error).message).toBe(`/runs/first/metrics.jsonl: ${words}`);
 });

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { candidatesFor } from '../../../src/cli/commands/complete.js';
+import { candidatesFor } from '../../../src/cli/doctor/complete.js';
 import { buildProgram } from '../../../src/cli/program.js';
 import { run, surroundings } from './terminal.js';
 

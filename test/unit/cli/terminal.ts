@@ -40,7 +40,7 @@ export function surroundings({ input = '', columns, interrupted$ = NEVER, nowMs 
         return () => listening.unsubscribe();
       },
       now: () => nowMs ?? Date.now(),
-      asCalled: (text) => text,
+      withNpxPrefix: (text) => text,
     },
   };
 }

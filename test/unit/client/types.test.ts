@@ -11,6 +11,7 @@ import type {
 import { getRenderer, RENDERER_NAMES, type BuiltInRendererName, type RendererName } from 'tinker-rx/chat';
 import * as everything from 'tinker-rx';
 import * as chat from 'tinker-rx/chat';
+import * as rl from 'tinker-rx/rl';
 import * as sources from 'tinker-rx/sources';
 import { AdamParams as AdamParamsCodec } from '../../../src/wire/optimizer.js';
 import { LOSS_CONFIG_KEYS } from '../../../src/wire/training.js';
@@ -67,6 +68,7 @@ describe('what an editor can complete', () => {
       rate_limit: true,
       renderer: true,
       request_failed: true,
+      rollouts_failed: true,
       server: true,
       source: true,
       status: true,
@@ -77,7 +79,7 @@ describe('what an editor can complete', () => {
       unprocessable: true,
       unsupported_version: true,
     };
-    const classes = Object.values({ ...everything, ...chat, ...sources } as Record<string, unknown>).filter(
+    const classes = Object.values({ ...everything, ...chat, ...rl, ...sources } as Record<string, unknown>).filter(
       (value): value is new (message: string, options: object) => TinkerError =>
         typeof value === 'function' && value.prototype instanceof everything.TinkerError,
     );

@@ -26,6 +26,8 @@ export * from 'tinker-rx/local';
 export * from 'tinker-rx/serve';
 export * from 'tinker-rx/ai-sdk';
 export * from 'tinker-rx/opentelemetry';
+export * from 'tinker-rx/adapters';
+export * from 'tinker-rx/conformance';
 export * from 'tinker-rx/dashboard';
 export * from 'tinker-rx/testing';
 export { it } from 'vitest';

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync, appendFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { from, lastValueFrom, type Observable, of, throwError, toArray } from 'rxjs';
+import { from, lastValueFrom, NEVER, type Observable, of, throwError, toArray } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   answers,
@@ -135,6 +135,25 @@ describe('evaluate', () => {
     });
   });
 
+  it('counts a score of true as 1 and of false as 0, and says what else a scorer may return', async () => {
+    const scoreOf = async (scorer: unknown, more: { timeoutMs?: number } = {}) => {
+      const options = { sampler: pupil(), scorers: { mine: scorer as Scorer<Sum> }, ...more };
+      const [record] = await collect(of(SUMS[0]!).pipe(evaluate(agent, options)));
+      return record!.samples[0]?.score ?? record!.failures[0]!.message;
+    };
+    expect(await scoreOf(() => true)).toBe(1);
+    expect(await scoreOf(() => Promise.resolve(false))).toBe(0);
+    expect(await scoreOf(() => ({ score: true }))).toBe(1);
+    const accepted = 'it must be a finite number, true or false, or { score }';
+    expect(await scoreOf(() => {})).toBe(`the score of mine is undefined (is a return missing?); ${accepted}`);
+    expect(await scoreOf(() => '1')).toBe(`the score of mine is the text "1"; ${accepted}`);
+    expect(await scoreOf(() => ({ value: 1 }))).toBe(`the score of mine is an object with value; ${accepted}`);
+    expect(await scoreOf(() => null)).toBe(`the score of mine is null; ${accepted}`);
+    expect(await scoreOf(() => NaN)).toBe(`the score of mine is NaN; ${accepted}`);
+    expect(await scoreOf(() => Promise.resolve(1), { timeoutMs: 2 ** 40 })).toBe(1);
+    expect(await scoreOf(() => NEVER, { timeoutMs: 5 })).toBe('scoring took longer than 5 ms');
+  });
+
   it('takes scorers in the shape of autoevals as they are', async () => {
     // Written by hand after the published types of autoevals 0.0.132: Scorer<string, {}>, with its name beside the function.
     interface AutoevalsScore {
@@ -201,6 +220,14 @@ describe('scorers', () => {
     [numeric({ tolerance: 0.01 }), '0.995', '1', 1],
     [numeric(), 'no idea', '7', 0],
     [numeric(), '1e3', '1000', 1],
+    [numeric(), 'It is 1,024', '1024', 1],
+    [numeric(), 'It is 1,024.', '24', 0],
+    [numeric(), '1024', '1,024', 1],
+    [numeric(), '−12,345,678', '-12345678', 1],
+    [numeric(), 'one of (1,2,3)', '3', 1],
+    [numeric(), 'from 3-5', '5', 1],
+    [numeric(), 'x=-5', '-5', 1],
+    [numeric(), '.5', '0.5', 1],
   ])('%o of %j with %j expected is %d', (scorer, output, expected, score) => {
     expect(scorer(args(output, expected))).toBe(score);
   });

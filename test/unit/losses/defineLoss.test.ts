@@ -229,6 +229,11 @@ describe('addLosses', () => {
     const other = defineLoss(({ logprobs, a }) => logprobs.mul(a).sum(), { inputs: { a: 0 } });
     const pair = definePairLoss(({ chosen }) => chosen.logprobs.sum());
     expect(messageOf(() => addLosses(plain, pair))).toContain('a loss of pairs');
+    const reports = (name: string) =>
+      defineLoss(({ logprobs }) => ({ loss: logprobs.sum(), metrics: { [name]: logprobs.mean() } }), { name });
+    expect(messageOf(() => addLosses(reports('kl'), reports('kl:mean')))).toContain(
+      'kl and kl:mean both report the metric kl',
+    );
     expect(messageOf(() => addLosses(plain, other))).toContain('rank 1');
   });
 });

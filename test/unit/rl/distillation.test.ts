@@ -125,10 +125,13 @@ describe('taught', () => {
     expect((await tried({ teacher: failing })).failures.map(({ message }) => message)).toEqual(['asleep', 'asleep']);
     const short = { computeLogprobs: () => of(new Float32Array(1)) };
     expect((await tried({ teacher: short })).failures[0]!.message).toContain('gave 1 logprobs for an answer of 3');
+    const failures = (await tried({ teacher: teacherOf(-Infinity) })).failures.map(({ message }) => message);
+    expect(failures[0]).toBe('the teacher gave token 0 of an answer a logprob of -Infinity');
   });
 
   it('refuses options out of range at the call', () => {
     expect(() => taught(student, { teacher: teacherOf(0), coefficient: 0 })).toThrow('coefficient');
+    expect(() => taught(student, { teacher: teacherOf(0), coefficient: Infinity })).toThrow('coefficient');
     expect(() => taught(student, { teacher: [] })).toThrow('at least one teacher');
     expect(() => taught(student, { teacher: [{ teacher: teacherOf(0), weight: -1 }] })).toThrow('weight');
   });

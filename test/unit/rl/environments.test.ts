@@ -271,7 +271,7 @@ describe('groupRewards', () => {
   });
   it.each([
     [() => [1], '2 trajectories need as many rewards, got 1'],
-    [() => [1, NaN], 'the reward of trajectory 1 must be a finite number, got NaN'],
+    [() => [1, NaN], 'the reward of trajectory 1 is NaN; it must be a finite number, true or false'],
     [
       () => {
         throw new Error('no');

@@ -1,9 +1,10 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { firstValueFrom, from, lastValueFrom, toArray } from 'rxjs';
+import { firstValueFrom, from, lastValueFrom, Observable, toArray } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { scored } from '../../../src/rl/learning/scored.js';
+import { takeGroupListener } from '../../../src/rl/log/groupListener.js';
 import { resumeRl, rlLog, type RlStep } from '../../../src/rl/index.js';
 import { groupOf } from '../../marbles/fakeLoop.js';
 
@@ -82,10 +83,64 @@ describe('rlLog', () => {
     expect(lines('rollouts.jsonl')).toHaveLength(3);
   });
 
+  it('starts over in the folder of an older run without losing the state of either', async () => {
+    await log(...[0, 1, 2, 3, 4].map((index) => stepAt(index, true)));
+    await log(stepAt(0, true));
+    expect(await firstValueFrom(resumeRl(folder))).toMatchObject({ steps: 1, rl: { steps: 1 } });
+    expect(readdirSync(folder)).toEqual(expect.arrayContaining(['rl-state-000001.json', 'rl-state-000005.1.json']));
+    expect(readdirSync(folder)).not.toContain('rl-state-000005.json');
+  });
+
+  it('holds no run to continue when it is killed before its first step in the folder of an older run', async () => {
+    await log(stepAt(0, true), stepAt(1, true));
+    const killed = new Observable<RlStep<string>>(() => takeGroupListener()!(scored(groupOf(0, [1, 0])), 0, true));
+    killed.pipe(rlLog(folder)).subscribe().unsubscribe();
+    expect(await firstValueFrom(resumeRl(folder))).toStrictEqual({ steps: 0, batches: 0 });
+    expect(lines('rollouts.jsonl')).toHaveLength(2);
+  });
+
+  it('forgets states of steps that are done again', async () => {
+    await log(...[0, 1, 2, 3].map((index) => stepAt(index, true)));
+    await log(stepAt(2, true));
+    const states = readdirSync(folder).filter((name) => name.startsWith('rl-state'));
+    expect(states.sort()).toStrictEqual(['rl-state-000002.json', 'rl-state-000003.json']);
+  });
+
   it('keeps the newest three states', async () => {
     await log(...[0, 1, 2, 3, 4].map((index) => stepAt(index, true)));
     const states = readdirSync(folder).filter((name) => name.startsWith('rl-state'));
     expect(states.sort()).toStrictEqual(['rl-state-000003.json', 'rl-state-000004.json', 'rl-state-000005.json']);
+  });
+
+  it.each([
+    ['torn', (text: string) => text.slice(0, 40), ':1: the state of a checkpoint is damaged after 40 characters'],
+    ['empty', () => '', ':1: the state of a checkpoint is damaged after 0 characters'],
+    ['of another shape', () => '{"version":1}', ':1: the state of a checkpoint is damaged'],
+    ['missing', () => undefined, ': the state of a checkpoint cannot be read'],
+  ])('passes over a state that is %s, says so, and continues from the one before', async (_, damage, message) => {
+    await log(...[0, 1, 2].map((index) => stepAt(index, true)));
+    const hurt = (steps: number) => {
+      const path = join(folder, `rl-state-00000${steps}.json`);
+      const text = damage(readFileSync(path, 'utf8'));
+      if (text === undefined) rmSync(path);
+      else writeFileSync(path, text);
+      return `${path}${message}`;
+    };
+    const told: string[] = [];
+    const resumed = () => firstValueFrom(resumeRl(folder, { onWarning: (warning) => told.push(warning) }));
+    const newest = hurt(3);
+    expect(await resumed()).toMatchObject({ steps: 2, checkpoint: { name: 'step-2' }, rl: { steps: 2, next: 2 } });
+    expect(told).toStrictEqual([newest, 'continuing from step 2, the last one with a whole state']);
+    hurt(2);
+    hurt(1);
+    await expect(resumed()).rejects.toThrow(newest);
+  });
+
+  it('names the line of a log that cannot be read', async () => {
+    await log(stepAt(0, true), stepAt(1));
+    const path = join(folder, 'metrics.jsonl');
+    writeFileSync(path, `{"index":0}\n{"ind\n{"index":2}\n`);
+    await expect(log(stepAt(1))).rejects.toThrow(`${path}:2: not valid JSON`);
   });
 
   it('a folder that does not exist is a new run', async () => {

@@ -10,6 +10,7 @@ import {
   advantages,
   type AdvantagesOptions,
   type Group,
+  LivePolicy,
   type ScoredGroup,
   type Trajectory,
   type Turn,
@@ -22,6 +23,19 @@ const withTurns = (turns: readonly Turn[], reward = 1): Group<string> => {
   const trajectory: Trajectory = { turns, reward, index: 0, seed: 0, step: 0, durationMs: 1 };
   return groupOf(0, [], { trajectories: [trajectory] });
 };
+
+describe('LivePolicy', () => {
+  it('keeps the newest weights where older ones come late', () => {
+    const policy = new LivePolicy<string>();
+    const seen: number[] = [];
+    policy.versions$.subscribe(({ step }) => seen.push(step));
+    expect([11, 12, 2, 13].map((step) => policy.publish(`weights ${step}`, step))).toStrictEqual([
+      ...[true, true, false, true],
+    ]);
+    expect(seen).toStrictEqual([11, 12, 13]);
+    expect(policy.current).toStrictEqual({ sampler: 'weights 13', step: 13 });
+  });
+});
 
 describe('advantages', () => {
   it('are the reward less the mean of the group, without division', () => {
@@ -130,6 +144,12 @@ describe('the KL penalty', () => {
     const { data: penalty, kl } = penalized(data(), reference, 2, 0);
     expect(kl).toBe(0.75);
     expect([...valuesOf(penalty[0]!.datum, 'advantages')]).toStrictEqual([0, 1.5, -0.5, 0, 2]);
+  });
+  it.each([NaN, -Infinity, undefined])('refuses a reference of %s', (value) => {
+    const bad = reference.map((values) => values.with(3, value ?? NaN).subarray(0, value === undefined ? 3 : 6));
+    expect(() => penalized(data(), bad, 2, 0)).toThrow(
+      `the reference of klPenalty gives token 3 of a sequence a log probability of ${value}`,
+    );
   });
   it('adds its discounted future sum to what was sampled, and never trains on what was only read', () => {
     const { data: penalty } = penalized(data(), reference, 2, 0.5);

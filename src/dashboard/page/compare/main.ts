@@ -30,7 +30,7 @@ interface Comparison {
   readonly difference: Interval;
   readonly pValue: number;
   readonly test: 'mcnemar' | 't';
-  readonly verdict: 'better' | 'worse' | 'same';
+  readonly verdict: 'better' | 'worse' | 'same' | 'too-few';
   readonly differences: readonly { readonly name: string; readonly before: string; readonly after: string }[];
   readonly regressions: readonly Pair[];
   readonly improvements: readonly Pair[];
@@ -40,6 +40,7 @@ const VERDICTS = {
   better: 'The second is better.',
   worse: 'The second is worse.',
   same: 'No difference was found.',
+  'too-few': 'There are too few examples to tell.',
 } as const;
 
 const [before, after] = [byId<HTMLSelectElement>('before'), byId<HTMLSelectElement>('after')];

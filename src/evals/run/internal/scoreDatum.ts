@@ -1,4 +1,5 @@
 import { map, type Observable } from 'rxjs';
+import { countedText } from '../../../chat/datum/countedText.js';
 import type { Renderer } from '../../../chat/renderers/core/Renderer.js';
 import type { SampleOptions } from '../../../client/SamplingClient.js';
 import type { Datum } from '../../../wire/datum.js';
@@ -9,7 +10,8 @@ export interface DatumScore {
   /** The negative log likelihood of all tokens that carry loss, in nats. */
   readonly nll: number;
   readonly tokens: number;
-  /** Bytes of their text. */
+  /** The same of the tokens that have text, without end marks, and the bytes of that text: what bits per byte are made of. */
+  readonly textNll: number;
   readonly bytes: number;
   /** How many of them the model thinks likeliest; NaN if that was not told. */
   readonly correct: number;
@@ -38,8 +40,7 @@ export function scoreDatum(
   });
   const counted: number[] = [];
   for (let place = 0; place < targets.length; place++) if (Number(weights[place]) !== 0) counted.push(place);
-  const ids = Int32Array.from(counted, (place) => Number(targets[place]));
-  const bytes = Buffer.byteLength(renderer.tokenizer.decode(ids, { skipSpecialTokens: true }));
+  const text = countedText(Array.from(targets, Number), Array.from(weights, Number), renderer.tokenizer);
   return asked.pipe(
     map(({ promptLogprobs, topkPromptLogprobs: top }) => {
       if (promptLogprobs === undefined) throw new Error('the service returned no prompt logprobs');
@@ -51,7 +52,8 @@ export function scoreDatum(
         if (top !== undefined && top.tokenIds[(place + 1) * top.k] === Number(targets[place])) correct++;
       }
       if (!Number.isFinite(nll)) throw new Error('the service returned a logprob that is not a finite number');
-      return { nll, tokens: counted.length, bytes, correct, promptTokens: prompt.length };
+      const textNll = text.places.reduce((sum, place) => sum - promptLogprobs[place + 1]!, 0);
+      return { nll, tokens: counted.length, textNll, bytes: text.bytes, correct, promptTokens: prompt.length };
     }),
   );
 }

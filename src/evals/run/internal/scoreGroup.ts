@@ -1,6 +1,8 @@
-import { catchError, defer, forkJoin, map, type Observable, of, type SchedulerLike, timeout } from 'rxjs';
+import { catchError, defer, forkJoin, map, type Observable, of, type SchedulerLike } from 'rxjs';
 import { toObservable } from '../../../support/toObservable.js';
 import type { Renderer } from '../../../chat/renderers/core/Renderer.js';
+import { numberOf } from '../../../rl/rewards/numberOf.js';
+import { failAfter } from '../../../rl/sampling/failAfter.js';
 import type { Group, Trajectory } from '../../../rl/sampling/rollout.js';
 import type { Score, ScoreArgs, Scorer } from '../../scorers/scorer.js';
 import type { EvalFailure, EvalRecord, EvalSample } from '../record.js';
@@ -53,7 +55,7 @@ function scoresOf<T>(
   const named = scorersByName(scorers);
   if (named.length === 0) return of(new Map([['reward', args.trajectory.reward]]));
   const all = named.map(([name, scorer]) =>
-    defer(() => toObservable<number | Score>(scorer(args))).pipe(map((said) => [name, valueOf(name, said)] as const)),
+    defer(() => toObservable<unknown>(scorer(args))).pipe(map((said) => [name, valueOf(name, said)] as const)),
   );
   const told = forkJoin(all).pipe(
     map((pairs) => new Map(pairs.filter((pair): pair is readonly [string, number] => pair[1] !== null))),
@@ -62,20 +64,18 @@ function scoresOf<T>(
       return scores;
     }),
   );
-  return timeoutMs === Infinity ? told : told.pipe(timeout({ each: timeoutMs, scheduler }));
+  return failAfter(told, 'scoring', timeoutMs, scheduler);
 }
 
-function valueOf(name: string, said: number | Score): number | null {
-  const value = typeof said === 'number' ? said : said.score;
-  if (value === null) {
-    const error = typeof said === 'number' ? undefined : said.error;
+function valueOf(name: string, said: unknown): number | null {
+  const { score, error } =
+    typeof said === 'object' && said !== null && 'score' in said ? (said as Score) : { score: said, error: undefined };
+  if (score === null && said !== null) {
     if (error !== undefined && error !== null)
       throw error instanceof Error ? error : new Error(`${name}: ${JSON.stringify(error)}`);
     return null;
   }
-  if (!Number.isFinite(value))
-    throw new RangeError(`${name} returned a score that is not a finite number: ${String(value)}`);
-  return value;
+  return numberOf(score, `the score of ${name}`, 'a finite number, true or false, or { score }');
 }
 
 function sampleOf(trajectory: Trajectory, output: string, scores: ReadonlyMap<string, number>): EvalSample {

@@ -84,3 +84,28 @@ export function fairCoinTwoSided(heads: number, throws: number): number {
   // P(X ≤ few) as a beta integral, which does not add up thousands of terms.
   return Math.min(1, 2 * incompleteBeta(0.5, throws - few, few + 1));
 }
+
+/** Between what the share lies of which `successes` of `trials` are a sample: Clopper and Pearson's exact interval. */
+export function binomialInterval(
+  successes: number,
+  trials: number,
+  confidence: number,
+): { readonly low: number; readonly high: number } {
+  const tail = (1 - confidence) / 2;
+  const failures = trials - successes;
+  return {
+    low: successes === 0 ? 0 : betaQuantile(tail, successes, failures + 1),
+    high: failures === 0 ? 1 : betaQuantile(1 - tail, successes + 1, failures),
+  };
+}
+
+/** Where the beta distribution reaches a probability, by halving. */
+function betaQuantile(probability: number, a: number, b: number): number {
+  let [low, high] = [0, 1];
+  for (let halving = 0; halving < 60; halving++) {
+    const middle = (low + high) / 2;
+    if (incompleteBeta(middle, a, b) < probability) low = middle;
+    else high = middle;
+  }
+  return (low + high) / 2;
+}
