@@ -1,3 +1,16 @@
+/*
+ * The path of a request:
+ *
+ *  1. http/GatewayServer        checks who asks (access, cors), counts it, and reads its body (readJson)
+ *  2. routes                    finds the endpoint: chat/, responses/, completions/ or anthropic/
+ *  3. the endpoint's request    reads the fields (http/Fields) into a ChatRequest, with warnings
+ *  4. models/ModelCache         finds the model by its name, and opens checkpoints
+ *  5. completion/repliesOf      samples; json/ checks JSON answers and samples again
+ *  6. completion/streamChat     makes the prompt, and reads what was sampled (ReplyReader)
+ *  7. models/lastingSampler     opens a lost sampler again; ServiceWatch notices a service that is gone
+ *  8. the endpoint              writes the reply in the shape of its API
+ *  9. http/sendAnswer           sends it, with heartbeats and deadlines
+ */
 import type { Renderer } from '../chat/renderers/core/Renderer.js';
 import { systemUuid } from '../transport/system.js';
 import { ValidationError } from '../wire/tinkerError.js';

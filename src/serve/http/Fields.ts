@@ -37,8 +37,9 @@ export class Fields {
 
   /** The value as it is; null counts as absent, as clients send it for what was not set. */
   any(name: string): unknown {
-    this.#known.add(name);
-    return this.#body[name] ?? undefined;
+    const value = this.#body[name] ?? undefined;
+    if (value !== undefined) this.#known.add(name);
+    return value;
   }
 
   text(name: string): string | undefined {
@@ -96,7 +97,7 @@ export class Fields {
 
   /** Known, and without effect whatever it holds: it does not change what is answered. */
   ignore(...names: readonly string[]): void {
-    for (const name of names) this.#known.add(name);
+    for (const name of names) this.any(name);
   }
 
   /** Known only at the value that asks for nothing. */

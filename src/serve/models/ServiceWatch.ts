@@ -35,8 +35,7 @@ export class ServiceWatch {
       if (!this.#reachable) return subscriber.error(unreachable());
       this.#waiting.add(subscriber);
       this.#schedule(this.#checkMs);
-      subscriber.add(() => this.#waiting.delete(subscriber));
-      return work.subscribe({
+      const working = work.subscribe({
         next: (value) => {
           this.#alive = true;
           onResult(value);
@@ -45,6 +44,10 @@ export class ServiceWatch {
         error: (error: unknown) => subscriber.error(error),
         complete: () => subscriber.complete(),
       });
+      return () => {
+        this.#waiting.delete(subscriber);
+        working.unsubscribe();
+      };
     });
   }
 

@@ -26,14 +26,12 @@ export function lastingSampler<S extends Sampleable>(
     sample: (options) => {
       const used = sampler;
       const again = async (): Promise<S> => (sampler = await samplers.renew(used));
-      const sampled = cancelling(used.sample(options)).pipe(
-        catchError((error: unknown) =>
-          isLost(error)
-            ? from(again()).pipe(concatMap((next) => cancelling(next.sample(options))))
-            : throwError(() => error),
-        ),
-      );
-      return guard(sampled, options.prompt.length);
+      // Read only after a failure: nearly every sample succeeds at the first try.
+      const retried = (error: unknown): Observable<SampleResponse> =>
+        isLost(error)
+          ? from(again()).pipe(concatMap((next) => cancelling(next.sample(options))))
+          : throwError(() => error);
+      return guard(cancelling(used.sample(options)).pipe(catchError(retried)), options.prompt.length);
     },
   };
 }
