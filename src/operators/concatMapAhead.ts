@@ -10,7 +10,7 @@ import { checkAtLeast } from '../support/checks.js';
 import { Queue } from '../support/Queue.js';
 import { Gate, withGate } from './gate.js';
 import { Downstream, type Heard, listen, mayBeFed } from './gates/listen.js';
-import { WatchedQueue } from './gates/backpressureEvents.js';
+import { WatchedQueue } from './gates/WatchedQueue.js';
 
 /** Options of `concatMapAhead`. */
 export interface ConcatMapAheadOptions {

@@ -3,7 +3,7 @@ import { checkAtLeast } from '../support/checks.js';
 import { Gate, withGate } from './gate.js';
 import { Downstream, type Heard, listen } from './gates/listen.js';
 import { seededRandom } from '../support/random.js';
-import { WatchedQueue } from './gates/backpressureEvents.js';
+import { WatchedQueue } from './gates/WatchedQueue.js';
 
 /** One of the sources to mix. */
 export interface Dataset<T> {

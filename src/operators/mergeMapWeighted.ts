@@ -9,7 +9,7 @@ import {
 import { Queue } from '../support/Queue.js';
 import { Gate, withGate } from './gate.js';
 import { Downstream, type Heard, listen, mayBeFed } from './gates/listen.js';
-import { WatchedQueue } from './gates/backpressureEvents.js';
+import { WatchedQueue } from './gates/WatchedQueue.js';
 
 /** Options of `mergeMapWeighted`. */
 export interface MergeMapWeightedOptions<T> {

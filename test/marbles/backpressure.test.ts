@@ -2,7 +2,7 @@ import { from, NEVER, of, range, Subject } from 'rxjs';
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { backpressure$, type BackpressureEvent } from '../../src/operators/backpressure.js';
 import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
-import { forgetWarnings } from '../../src/operators/gates/backpressureEvents.js';
+import { forgetWarnings } from '../../src/operators/gates/WatchedQueue.js';
 import { interleave } from '../../src/operators/interleave.js';
 import { mergeMapWeighted } from '../../src/operators/mergeMapWeighted.js';
 import { gated } from './gated.js';
