@@ -4,7 +4,7 @@ import { findOperators, OPERATORS } from '../../marbles/findOperators.js';
 
 /** Operators of other rooms without a property of their own, and why. */
 const WITHOUT: Readonly<Record<string, string>> = {
-  resend: 'a part of the client: it waits for the service, and its tests are those of the client',
+  retryFailures: 'a part of the client: it waits for the service, and its tests are those of the client',
   ...{ reinforce: 'admit, rollouts, advantages and grpo in a row', distill: 'reinforce with another agent' },
   ...{ grpo: 'the chaos suite, on the ledger of the service', evaluateInto: 'the chaos suite, on its file' },
   ...{ likelihood: 'mergeMapWeighted over calls of the service', likelihoodInto: 'likelihood, into a file' },
