@@ -129,8 +129,9 @@ describe('a refusal that cannot be read', () => {
   });
 
   it('because its detail is nested 50,000 deep is an error like any other', () => {
+    // Newer releases of Node write such a value, older ones overflow and say that it is nested too deeply.
     for (const detail of [nested(50_000), `[${nested(50_000)}]`, `{"a":${nested(50_000)}}`])
-      expect(status(`{"detail":${detail}}`).message).toContain('POST /x: 422 [nested too deeply to show]');
+      expect(status(`{"detail":${detail}}`).message).toMatch(/^POST \/x: 422 [[{]/);
     expect(status(nested(50_000)).status).toBe(422);
   });
 
