@@ -14,11 +14,16 @@ function dribble(stream: ServerHttp2Stream, text: string): void {
   setImmediate(dribble, stream, text.slice(1));
 }
 
-/**
- * Says GOAWAY. All streams count as read: by default Node names the last one so far, and yet reads those that come before the client
- * has heard of it, though the client may send them again.
- */
-const endSession = (stream: ServerHttp2Stream, code: number): void => stream.session!.goaway(code, 2 ** 31 - 1);
+/** The last stream of each connection that was read, and of those that said GOAWAY the last one that they named. */
+const lastRead = new WeakMap<object, number>();
+const lastNamed = new WeakMap<object, number>();
+
+/** Says GOAWAY. Streams after the one it names count as unread, by this server as by the client, which sends them again. */
+function endSession({ session, id = 0 }: ServerHttp2Stream, code: number): void {
+  const last = lastRead.get(session!) ?? id;
+  lastNamed.set(session!, last);
+  session!.goaway(code, last);
+}
 
 /** Not while Node reads from the connection. */
 const destroySession = ({ session }: ServerHttp2Stream): void => void setImmediate(() => session?.destroy());
@@ -82,6 +87,9 @@ export async function fuzzHttp2(): Promise<FuzzServer> {
     stream.on('error', () => undefined);
     // Also what is refused is read: else the connection's window would fill, and every later body would wait.
     stream.resume();
+    const { session, id = 0 } = stream;
+    if (id > (lastNamed.get(session!) ?? Infinity)) return;
+    lastRead.set(session!, id);
     const [name, way] = path.slice(1).split('/').map(decodeURIComponent) as [string, string];
     const refused = refusals.get(name) ?? 0;
     if (way === REFUSED && refused < Number(name) % 6) {
