@@ -19,10 +19,11 @@ const lastRead = new WeakMap<object, number>();
 const lastNamed = new WeakMap<object, number>();
 
 /** Says GOAWAY. Streams after the one it names count as unread, by this server as by the client, which sends them again. */
-function endSession({ session, id = 0 }: ServerHttp2Stream, code: number): void {
-  const last = lastRead.get(session!) ?? id;
-  lastNamed.set(session!, last);
-  session!.goaway(code, last);
+function endSession({ session }: ServerHttp2Stream, code: number): void {
+  if (session === undefined) return;
+  const last = lastRead.get(session) ?? 0;
+  lastNamed.set(session, last);
+  session.goaway(code, last);
 }
 
 /** Not while Node reads from the connection. */
@@ -88,8 +89,9 @@ export async function fuzzHttp2(): Promise<FuzzServer> {
     // Also what is refused is read: else the connection's window would fill, and every later body would wait.
     stream.resume();
     const { session, id = 0 } = stream;
-    if (id > (lastNamed.get(session!) ?? Infinity)) return;
-    lastRead.set(session!, id);
+    // A stream that ended before it was told of has no connection any more.
+    if (session === undefined || id > (lastNamed.get(session) ?? Infinity)) return;
+    lastRead.set(session, id);
     const [name, way] = path.slice(1).split('/').map(decodeURIComponent) as [string, string];
     const refused = refusals.get(name) ?? 0;
     if (way === REFUSED && refused < Number(name) % 6) {
