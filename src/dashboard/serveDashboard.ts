@@ -16,13 +16,13 @@ export interface DashboardSource {
   /** The events of a client; a `ServiceClient` has them. */
   readonly events$?: Observable<TinkerEvent>;
   /** What the client has to do at the moment, which it is asked four times a second; a `ServiceClient` can tell. */
-  underWay?(): PendingWork;
+  pending?(): PendingWork;
   /** A client whose events and pending work are shown. */
   readonly service?: {
     /** The client's events. */
     readonly events$: Observable<TinkerEvent>;
     /** The client's pending work. */
-    underWay?(): PendingWork;
+    pending?(): PendingWork;
   };
   /** The steps of a run, or of several by name. They are subscribed to: share them if they are also used elsewhere. */
   readonly steps?: Observable<Step> | Readonly<Record<string, Observable<Step>>>;
@@ -114,7 +114,7 @@ export async function serveDashboard(
   const { steps, samples, log = [] } = given;
   for (const client of [given, given.service]) {
     if (client?.events$ !== undefined) writer.subscribeEvents(client.events$);
-    if (client?.underWay !== undefined) writer.subscribeLoad(() => client.underWay!());
+    if (client?.pending !== undefined) writer.subscribeLoad(() => client.pending!());
   }
   const runs = steps === undefined ? {} : isObservable(steps) ? { [DEFAULT_RUN]: steps } : steps;
   for (const [run, each] of Object.entries(runs)) writer.subscribeSteps(run, each);

@@ -268,7 +268,7 @@ describe('what a page is sent', () => {
     const budgets = { sampleSlots: use, sampleBytes: use, trainingBytes: use, resultBytes: use };
     const call = { requestType: 'OptimStep' as const, target: 'm', sinceMs: 1, requestId: undefined };
     let calls = [call];
-    const dashboard = await serve({ events$, underWay: () => ({ calls, budgets }) });
+    const dashboard = await serve({ events$, pending: () => ({ calls, budgets }) });
     const state = await seen(dashboard, ({ events }) => events.load !== undefined);
     expect(state.events.load).toMatchObject({ calls: 1, unsent: [{ requestType: 'OptimStep', before: 0 }], budgets });
     expect(state.events.bytesBeingSent).toBe(6);
