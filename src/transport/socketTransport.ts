@@ -3,6 +3,7 @@ import { EnvHttpProxyAgent, Pool, type Dispatcher } from 'undici';
 import type { TLSSocket } from 'node:tls';
 import { ValidationError } from '../wire/tinkerError.js';
 import type { BaseUrl } from './baseUrl.js';
+import { FetchLane } from './fetchLane.js';
 import { Http1Lane } from './http1.js';
 import { CONNECT_TIMEOUT_MS, connectTls, Http2Lane, type TlsOptions } from './http2.js';
 import type { LanePool } from './LanePool.js';
@@ -55,6 +56,8 @@ const MOST_BYTES: Readonly<Record<Lane, number>> = {
 };
 /** By then nothing of the client is in flight; what is left is a server that has stopped answering. */
 const CLOSE_MS = 5000;
+/** Bun has its own module in the place of undici. */
+const HAS_NO_UNDICI = 'bun' in process.versions;
 /** A server that speaks HTTP/2 only ends the handshake of a client that offers HTTP/1.1 alone. */
 const WANTS_HTTP2 = 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL';
 
@@ -111,10 +114,11 @@ export function socketTransport(options: SocketTransportOptions): SocketTranspor
       throw new TransportFailure('connection', 'the server no longer offers HTTP/2');
     }),
   );
-  const open = (lane: Lane): LanePool =>
-    isHttp2 === true
-      ? new Http2Lane(http2Socket, baseUrl, connections[lane] ?? Infinity, mostBytes[lane])
-      : new Http1Lane(dispatcher ?? openPool(options, connections[lane]), baseUrl, mostBytes[lane]);
+  const open = (lane: Lane): LanePool => {
+    if (isHttp2 === true) return new Http2Lane(http2Socket, baseUrl, connections[lane] ?? Infinity, mostBytes[lane]);
+    if (HAS_NO_UNDICI && dispatcher === undefined) return new FetchLane(baseUrl, mostBytes[lane]);
+    return new Http1Lane(dispatcher ?? openPool(options, connections[lane]), baseUrl, mostBytes[lane]);
+  };
   const poolOf = (lane: Lane): LanePool => {
     let pool = pools.get(lane);
     if (pool === undefined) pools.set(lane, (pool = open(lane)));
