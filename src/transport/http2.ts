@@ -233,10 +233,10 @@ export class Http2Lane implements LanePool {
     for (const { subscriber } of this.#waiting.splice(0)) subscriber.error(failureOf(error));
   }
 
-  /** No answer came, so the connection may be dead: it takes no request until the server has answered a ping. */
+  /** No whole answer came, so the connection may be dead: it takes no request until the server has answered a ping. */
   #check(connection: Http2Connection): void {
     const { session, limit } = connection;
-    if (limit <= 0 || session.closed) return;
+    if (limit <= 0 || session.closed || session.destroyed) return;
     connection.limit = 0;
     const dead = setTimeout(() => session.destroy(), PING_TIMEOUT_MS).unref();
     const isSent = session.ping((error) => {
@@ -305,6 +305,7 @@ export class Http2Lane implements LanePool {
       isOver = true;
       if (isRefused && !subscriber.closed && exchange.refusals++ < MOST_REFUSALS) this.#waiting.unshift(exchange);
       else if (!subscriber.closed) {
+        this.#check(connection);
         // Only a connection that has answered before can be one that the server was about to close.
         const kind = wasAnswered && !answer.hasBegun && !this.#isDestroyed ? 'reset' : 'connection';
         const message = failure?.message ?? 'the connection was closed before the answer was complete';

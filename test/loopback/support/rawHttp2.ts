@@ -6,6 +6,7 @@ export const DATA = 0;
 const HEADERS = 1;
 export const RST_STREAM = 3;
 const SETTINGS = 4;
+const PING = 6;
 export const END_STREAM = 1;
 const ACK = 1;
 const END_HEADERS = 4;
@@ -53,7 +54,9 @@ function serve(socket: TLSSocket, answer: (stream: number) => Buffer): void {
       const length = HEAD_BYTES + bytes.readUIntBE(0, 3);
       if (bytes.length < length) return;
       const [type, flags, stream] = [bytes[3]!, bytes[4]!, bytes.readUInt32BE(5)];
+      const payload = bytes.subarray(HEAD_BYTES, length);
       bytes = bytes.subarray(length);
+      if (type === PING && (flags & ACK) === 0) socket.write(frame(PING, ACK, 0, payload));
       if (type === SETTINGS && (flags & ACK) === 0) socket.write(frame(SETTINGS, ACK, 0));
       if ((type === DATA || type === HEADERS) && (flags & END_STREAM) !== 0) socket.write(answer(stream));
     }
