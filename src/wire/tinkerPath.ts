@@ -34,7 +34,8 @@ export const isCheckpointPath = (text: unknown): boolean => typeof text === 'str
 export function parseTinkerPath(path: string): TinkerPath {
   const text = typeof path === 'string' ? path : '';
   const [, scheme, parts = ''] = PATH.exec(text) ?? [];
-  const [run, folder, name, ...rest] = parts.split('/');
+  const segments = parts.split('/');
+  const [run, folder, name, ...rest] = segments;
   const isSegment = (part: string | undefined): part is string =>
     part !== undefined && part !== '' && part !== '.' && part !== '..';
   if (isSegment(run) && isSegment(folder) && rest.length === 0) {
@@ -44,7 +45,7 @@ export function parseTinkerPath(path: string): TinkerPath {
       return { path, trainingRunId: run, checkpointType, checkpointId: `${folder}/${name}` };
     }
   }
-  if (scheme !== undefined && scheme !== 'tinker' && isSegment(run) && isSegment(folder))
+  if (scheme !== undefined && scheme !== 'tinker' && isSegment(run) && isSegment(folder) && segments.every(isSegment))
     return { path, trainingRunId: run, checkpointId: parts.slice(run.length + 1) };
   throw new ValidationError(
     `not a checkpoint path: expected tinker://run/{weights|sampler_weights|external_weights}/name, got ${JSON.stringify(text.slice(0, 200))}`,

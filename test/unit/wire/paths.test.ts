@@ -59,6 +59,7 @@ describe("another server's path", () => {
     });
     expect(isCheckpointPath('twinkle://a/b')).toBe(true);
     for (const text of ['', 'Qwen/Qwen3-8B', '://a/b', undefined]) expect(isCheckpointPath(text)).toBe(false);
-    expect(() => parseTinkerPath('twinkle://')).toThrow('not a checkpoint path');
+    for (const text of ['twinkle://', 'twinkle://a', 'twinkle://a/b//c', 'twinkle://a/../c'])
+      expect(() => parseTinkerPath(text)).toThrow('not a checkpoint path');
   });
 });
