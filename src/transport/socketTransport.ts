@@ -7,7 +7,7 @@ import { FetchLane } from './fetchLane.js';
 import { Http1Lane } from './http1.js';
 import { CONNECT_TIMEOUT_MS, connectTls, Http2Lane, type TlsOptions } from './http2.js';
 import type { LanePool } from './LanePool.js';
-import { proxiesOf } from './proxies.js';
+import { proxiesOf, type Proxies } from './proxies.js';
 import { TransportFailure, type Lane, type Transport } from './Transport.js';
 
 export interface SocketTransportOptions {
@@ -117,7 +117,7 @@ export function socketTransport(options: SocketTransportOptions): SocketTranspor
   const open = (lane: Lane): LanePool => {
     if (isHttp2 === true) return new Http2Lane(http2Socket, baseUrl, connections[lane] ?? Infinity, mostBytes[lane]);
     if (HAS_NO_UNDICI && dispatcher === undefined) return new FetchLane(baseUrl, mostBytes[lane]);
-    return new Http1Lane(dispatcher ?? openPool(options, connections[lane]), baseUrl, mostBytes[lane]);
+    return new Http1Lane(dispatcher ?? openPool(options, proxies, connections[lane]), baseUrl, mostBytes[lane]);
   };
   const poolOf = (lane: Lane): LanePool => {
     let pool = pools.get(lane);
@@ -157,11 +157,14 @@ export function socketTransport(options: SocketTransportOptions): SocketTranspor
 }
 
 /** The client has its own time limits: undici's restart with every byte. */
-function openPool(options: SocketTransportOptions, connections: number | null): Dispatcher {
-  const { baseUrl, environment = process.env, tls, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options;
+function openPool(
+  options: SocketTransportOptions,
+  proxies: Proxies | undefined,
+  connections: number | null,
+): Dispatcher {
+  const { baseUrl, tls, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options;
   const connect = { timeout: connectTimeoutMs, ...tls };
   const settings = { connect, connections, headersTimeout: 0, bodyTimeout: 0 };
-  const proxies = proxiesOf(environment);
   if (proxies === undefined) return new Pool(baseUrl.origin, settings);
   // By default undici waits five minutes for a proxy that accepts a connection and says nothing.
   const clientFactory = (proxy: URL, own: object): Dispatcher =>
