@@ -57,6 +57,8 @@ export default {
     'typescript',
     'javascript',
     'json',
+    'http',
+    'yaml',
     'shellscript',
     'sh',
     'python',

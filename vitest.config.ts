@@ -14,9 +14,9 @@ export default defineConfig(({ mode }) => ({
   },
   test: {
     // A busy machine is slow; a test that hangs is found all the same.
-    testTimeout: 2 * MINUTE,
-    hookTimeout: 2 * MINUTE,
-    expect: { poll: { timeout: MINUTE } },
+    testTimeout: 5 * MINUTE,
+    hookTimeout: 5 * MINUTE,
+    expect: { poll: { timeout: 4 * MINUTE } },
     pool: 'forks',
     maxWorkers: 2,
     // Files of a worker share its modules: loading them again for each file took longer than the tests. A test therefore restores
@@ -55,6 +55,17 @@ export default defineConfig(({ mode }) => ({
           include: ['test/python/**/*.test.ts'],
           testTimeout: 10 * MINUTE,
           hookTimeout: 10 * MINUTE,
+        },
+      },
+      {
+        // A real language model, which is fetched when it is missing. One file at a time: each has the model in memory.
+        extends: true,
+        test: {
+          name: 'model',
+          include: ['test/model/**/*.test.ts'],
+          testTimeout: 20 * MINUTE,
+          hookTimeout: 10 * MINUTE,
+          fileParallelism: false,
         },
       },
       {

@@ -26,6 +26,8 @@ export function measureForwardBackward({ repeats = Number(process.env.REPEATS ??
       ...rows,
       row('forward_backward beside Python, typed arrays', '× as fast', faster('arrays', arrays), { atLeast: 3.5 }),
       row('forward_backward beside Python, lists', '× as fast', faster('lists', lists)),
+      // What any client could reach at best.
+      row('forward_backward beside Python: a raw post', '× as fast', faster('arrays', raw)),
     ];
   });
 }

@@ -10,7 +10,7 @@ const [handle, question = ''] = process.argv.slice(2);
 
 if (handle === undefined) {
   // The first process: it owns the session, and lives as long as the others sample.
-  const local = process.env['TINKER_API_KEY'] === undefined ? await LocalTinker.start() : undefined;
+  const local = process.env['TINKER_API_KEY'] ? undefined : await LocalTinker.start();
   const service = new ServiceClient(local === undefined ? {} : { baseUrl: local.url, apiKey: local.apiKey });
   const baseModel = process.env['BASE_MODEL'] ?? (local === undefined ? 'Qwen/Qwen3-8B' : 'tinker-rx/tiny');
   const sampler = await service.createSamplingClient({ baseModel });

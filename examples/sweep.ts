@@ -1,30 +1,34 @@
-// A sweep: several learning rates at once, each on a model of its own. They share the service's cycles.
-import { forkJoin, from, last, lastValueFrom, map, mergeMap, switchMap, tap } from 'rxjs';
-import { batch, repeatEpochs, toDatums, train } from 'tinker-rx/operators';
+// A sweep: three trainers with different learning rates, fed by one stream. They share the service's cycles.
+import { lastValueFrom, type Observable, toArray } from 'rxjs';
+import type { Datum } from 'tinker-rx';
+import { batch, partition, repeatEpochs, toDatums, train } from 'tinker-rx/operators';
 import { fromConversations } from 'tinker-rx/sources';
 import { connect } from './connect.js';
 
 const { service, baseModel, close } = await connect();
 const questions = fromConversations(new URL('./data/questions.jsonl', import.meta.url).pathname);
+const rates = ['0.0001', '0.001', '0.01'];
+const clients = await Promise.all(rates.map(() => service.createLoraTrainingClient({ baseModel, rank: 16, seed: 1 })));
 
-const runs = [1e-4, 1e-3, 1e-2].map((learningRate) =>
-  from(service.createLoraTrainingClient({ baseModel, rank: 16, seed: 1 })).pipe(
-    mergeMap((trainer) => trainer.getRenderer().pipe(map((renderer) => ({ trainer, renderer })))),
-    switchMap(({ trainer, renderer }) =>
-      questions.pipe(
-        toDatums(renderer),
-        repeatEpochs({ epochs: 20 }),
-        batch({ size: 20 }),
-        train(trainer, { loss: 'cross_entropy', adam: { learningRate } }),
-      ),
-    ),
-    tap(({ index, loss }) => index === 0 && console.log(`rate ${learningRate} begins at ${loss.toFixed(2)} nats`)),
-    last(),
-    map(({ loss }) => ({ learningRate, loss })),
+const trainers = rates.map((rate, place) => {
+  const options = { loss: 'cross_entropy', adam: { learningRate: Number(rate) } } as const;
+  return [rate, (each: Observable<Datum>) => each.pipe(batch({ size: 20 }), train(clients[place]!, options))] as const;
+});
+const steps = await lastValueFrom(
+  questions.pipe(
+    toDatums(await clients[0]!.getRenderer()),
+    repeatEpochs({ epochs: 60 }),
+    // Each epoch, of twenty questions, goes to the next trainer.
+    partition((_, place) => rates[Math.floor(place / 20) % 3]!, Object.fromEntries(trainers), { buffer: 20 }),
+    toArray(),
   ),
 );
-const results = await lastValueFrom(forkJoin(runs));
-for (const { learningRate, loss } of results) console.log(`rate ${learningRate} ends at ${loss.toFixed(2)} nats`);
-const best = results.reduce((a, b) => (b.loss < a.loss ? b : a));
-console.log(`best: ${best.learningRate}`);
+const ends = rates.map((rate) => {
+  const losses = steps.filter(({ pipeline }) => pipeline === rate).map(({ value }) => value.loss);
+  console.log(
+    `rate ${rate}: from ${losses[0]!.toFixed(2)} to ${losses.at(-1)!.toFixed(2)} nats in ${losses.length} steps`,
+  );
+  return losses.at(-1)!;
+});
+console.log(`best: ${rates[ends.indexOf(Math.min(...ends))]}`);
 await close();

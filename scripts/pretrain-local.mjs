@@ -12,7 +12,7 @@ import { createWriter } from './local-corpus.mjs';
 
 const built = (name) => import(new URL(`../dist/local/engine/${name}.js`, import.meta.url).href);
 const { adamStep, createAdamState, resolveAdam } = await built('training/adamw');
-const { loadBaseModel, packLinear, randomBaseWeights } = await built('model/baseModel');
+const { loadBaseModel, randomBaseWeights } = await built('model/baseModel');
 const { Heap } = await built('numeric/heap');
 const { createRandom } = await built('numeric/random');
 const { decodeSafetensors, encodeSafetensors } = await built('files/safetensors');
@@ -42,7 +42,7 @@ const transformer = new Transformer(heap, base);
 
 /** Every tensor of the base: where it is in the heap, in the flat weights, and its gradient. */
 const offsetOf = (name) => {
-  if (name === 'model.embed_tokens.weight') return base.embedding;
+  if (name === 'model.embed_tokens.weight') return base.embedding.weight;
   if (name === 'model.norm.weight') return base.norms.at(-1);
   const linear = base.linears.find((entry) => `${entry.name}.weight` === name);
   if (linear !== undefined) return linear.weight;
@@ -58,7 +58,7 @@ const slots = baseTensors(shape).map(({ name, shape: dimensions }) => {
 });
 const gradientOf = new Map(slots.map((slot) => [slot.heap, slot.gradient]));
 const gradients = {
-  embedding: gradientOf.get(base.embedding),
+  embedding: gradientOf.get(base.embedding.weight),
   norms: base.norms.map((offset) => gradientOf.get(offset)),
   linears: base.linears.map(({ weight }) => gradientOf.get(weight)),
 };
@@ -84,7 +84,7 @@ function run(documents, backward) {
     const targets = tokens.slice(1);
     const counts = all.slice(1);
     const mark = heap.mark();
-    const tape = transformer.forward(tokens.slice(0, rows), undefined, { tape: backward });
+    const tape = transformer.forward(tokens.slice(0, rows), undefined, backward ? { tapeFloats: Infinity } : {});
     const { logits, low } = transformer.head(tape.normed, rows, undefined);
     const { logprobs, totals } = targetLogprobs(heap, logits, rows, shape.vocabulary, targets, 1);
     logprobs.forEach((p, i) => (loss -= p * counts[i]));
@@ -92,7 +92,8 @@ function run(documents, backward) {
     if (backward) {
       const gradient = counts.map((weight) => -weight);
       targetLogprobsBackward(heap, logits, rows, shape.vocabulary, targets, 1, totals, gradient);
-      transformer.backward(tape, low, logits, undefined, gradients);
+      transformer.headBackward(tape, 0, rows, low, logits, undefined, gradients);
+      transformer.backward(tape, undefined, gradients);
     }
     heap.release(mark);
   }
@@ -122,7 +123,6 @@ for (let step = 0; step < steps; step++) {
   const adam = resolveAdam({ learningRate, beta1: 0.9, beta2: 0.98, eps: 1e-8, weightDecay: 0.02, gradClipNorm: 1 });
   adamStep(weights, flat, state, adam);
   for (const slot of slots) heap.floats.set(weights.subarray(slot.at, slot.at + slot.count), slot.heap);
-  for (const linear of base.linears) packLinear(heap, linear);
   if (step % 250 === 0)
     console.log(
       `step ${step}  loss ${loss.toFixed(3)}  ${seen.toFixed(0)} weighted tokens  ${(elapsed * 60).toFixed(0)} s`,
@@ -138,7 +138,6 @@ writeFileSync(path, file);
 // What users get is rounded: measure that.
 const rounded = decodeSafetensors(file).tensors;
 for (const slot of slots) heap.floats.set(rounded[slot.name].data, slot.heap);
-for (const linear of base.linears) packLinear(heap, linear);
 console.log(
   `${state.step} steps, ${seen.toFixed(0)} weighted tokens; held out ${run(heldOut, false).loss.toFixed(3)} nats per token; ${file.length} bytes`,
 );

@@ -3,6 +3,7 @@
  *
  * @module tinker-rx
  */
+import './support/checkNode.js';
 export * from './client/index.js';
 export { CredentialStore, type KeyRecord } from './transport/credentials.js';
 export {

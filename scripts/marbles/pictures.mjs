@@ -1,33 +1,46 @@
 // What each picture shows: the stream that is run, and in which order its rows and calls stand.
-import { concatMap, defer, map, timer } from 'rxjs';
-import { ModelInput } from '../../src/index.ts';
+import { left, right } from 'fp-ts/lib/Either.js';
+import { concatMap, defer, identity, map, timer } from 'rxjs';
+import { ModelInput, TensorData } from '../../src/index.ts';
 import {
+  anomaly,
   batch,
   batchByWeight,
+  broadcast,
   checkpointEvery,
   concatMapAhead,
   continueFrom,
+  decide,
   evaluateEvery,
   interleave,
   keepGate,
   markBatches,
   mergeMapWeighted,
+  movingMean,
+  named,
+  partition,
+  plateau,
+  rateLimit,
   reduceMetrics,
   repeatEpochs,
   retryBackoff,
   sampleFrom,
   settle,
   shuffle,
+  slope,
   takeUntilIdle,
   toDatums,
+  toDecisions,
   tokensPerSecond,
   toPairs,
   train,
   trainPreferences,
   trainUntil,
+  unsettle,
   withReference,
   withSoftTargets,
 } from '../../src/operators/index.ts';
+import { ByteTokenizer, getRenderer } from '../../src/chat/index.ts';
 import { datum, fakeTrainer } from '../../test/marbles/fakeTrainer.ts';
 import { gated } from '../../test/marbles/gated.ts';
 
@@ -54,6 +67,12 @@ function trainerOn(watch, options) {
 }
 const stepLabel = { label: ({ index, checkpoint }) => 'abcd'[index] + (checkpoint === undefined ? '' : '★') };
 const TRAIN = { loss: 'cross_entropy' };
+const lossLabel = { label: ({ loss }) => `loss ${loss}` };
+/** Takes one value at a time, and so long for it. */
+const slowly = (ms) => concatMapAhead((value) => timer(ms).pipe(map(() => value)), { ahead: 0 });
+
+/** What the pictures of decisions ask: a text is its length in milliseconds. */
+const DECISION = { renderer: getRenderer('tinker_rx_bytes', new ByteTokenizer()), labels: ['yes', 'no'] };
 
 export const pictures = [
   {
@@ -106,6 +125,16 @@ export const pictures = [
         watch('result', { label: () => '[a, b]' }),
       );
     },
+  },
+  {
+    name: 'toDecisions',
+    layout: around("toDecisions({ renderer, labels: ['yes', 'no'] })"),
+    stream: ({ cold, watch }) =>
+      cold('--a---b---|', { a: { text: 'a', label: 'yes' }, b: { text: 'b', label: 'no' } }).pipe(
+        watch('source', { label: ({ label }) => label }),
+        toDecisions(DECISION),
+        watch('result', { label: ({ lossFnInputs }) => String.fromCodePoint(lossFnInputs.target_tokens.data.at(-1)) }),
+      ),
   },
   {
     name: 'withReference',
@@ -288,6 +317,34 @@ export const pictures = [
       ),
   },
   {
+    name: 'decide',
+    layout: [
+      rows('source'),
+      call("decide(sampler, { renderer, labels: ['yes', 'no'] })"),
+      rows('sampler'),
+      rows('result'),
+    ],
+    stream: ({ cold, watch }) => {
+      const sampler = {
+        sample: ({ prompt, targetPromptLogprobs: { shape, sparse } }) =>
+          timer(prompt.length).pipe(
+            map(() => ({
+              targetPromptLogprobs: new TensorData({
+                ...{ dtype: 'float32', shape, sparse },
+                data: Float32Array.of(-0.5, prompt.length > 5 ? -2 : 0),
+              }),
+            })),
+            watch('sampler', { name: 'asked', label: () => '∘' }),
+          ),
+      };
+      return cold('-a-b------|', { a: 'rain', b: 'x' }).pipe(
+        watch('source', { label: (text) => text }),
+        decide(sampler, DECISION),
+        watch('result', { label: ({ label }) => label }),
+      );
+    },
+  },
+  {
     name: 'sampleFrom',
     layout: [rows('source'), call('sampleFrom(sampler, { concurrency: 2 })'), rows('sampler'), rows('result')],
     stream: ({ cold, watch }) => {
@@ -408,6 +465,101 @@ export const pictures = [
         watch('source', { label: ({ tokens }) => `${tokens} tokens` }),
         tokensPerSecond({ window: 2 }),
         watch('result', { label: (value) => `${Math.round(value.tokensPerSecond)}/s` }),
+      ),
+  },
+  {
+    name: 'broadcast',
+    layout: [
+      rows('source'),
+      call('broadcast({ slow: concatMapAhead(…), pairs: batch({ size: 2 }) }, { buffer: 1 })'),
+      rows('result'),
+    ],
+    stream: ({ watch }) =>
+      timer(2).pipe(
+        keepGate(),
+        concatMap(() => gated(4).source),
+        map((row) => 'abcd'[row]),
+        watch('source'),
+        broadcast({ slow: slowly(4), pairs: batch({ size: 2 }) }, { buffer: 1 }),
+        watch('result', { label: ({ pipeline, value }) => `${pipeline} ${[value].flat().join('')}` }),
+      ),
+  },
+  {
+    name: 'partition',
+    layout: [rows('source'), call('partition(byCase, { small: batch({ size: 2 }), large: identity })'), rows('result')],
+    stream: ({ cold, watch }) =>
+      cold('-a---B---c---D--|').pipe(
+        watch('source'),
+        partition((letter) => (letter === letter.toLowerCase() ? 'small' : 'large'), {
+          small: batch({ size: 2 }),
+          large: identity,
+        }),
+        watch('result', { label: ({ pipeline, value }) => `${pipeline} ${[value].flat().join('')}` }),
+      ),
+  },
+  {
+    name: 'rateLimit',
+    layout: around('rateLimit({ limit: 1, perMs: 4, burst: 2 })'),
+    stream: ({ cold, watch }) =>
+      cold('-(abcd)-----------(e|)').pipe(
+        watch('source'),
+        rateLimit({ limit: 1, perMs: 4, burst: 2 }),
+        watch('result'),
+      ),
+  },
+  {
+    name: 'unsettle',
+    layout: around("unsettle('skip')"),
+    stream: ({ cold, watch }) =>
+      cold('--a---b---c---|', { a: right('a'), b: left({ item: 'b', error: new Error('bad') }), c: right('c') }).pipe(
+        watch('source', { label: (each) => (each._tag === 'Right' ? `right ${each.right}` : 'left b') }),
+        unsettle('skip'),
+        watch('result'),
+      ),
+  },
+  {
+    name: 'named',
+    layout: around("named('judge', concatMapAhead(judge, { ahead: 0 }))"),
+    stream: ({ cold, watch }) => cold('-a-b------|').pipe(watch('source'), named('judge', slowly(3)), watch('result')),
+  },
+  {
+    name: 'movingMean',
+    layout: around('movingMean({ window: 2 })'),
+    stream: ({ cold, watch }) =>
+      cold('--a---b---c---|', { a: { loss: 4 }, b: { loss: 2 }, c: { loss: 0 } }).pipe(
+        watch('source', lossLabel),
+        movingMean({ window: 2 }),
+        watch('result'),
+      ),
+  },
+  {
+    name: 'slope',
+    layout: around('slope({ window: 3 })'),
+    stream: ({ cold, watch }) =>
+      cold('--a---b---c---d---|', { a: { loss: 5 }, b: { loss: 4 }, c: { loss: 3 }, d: { loss: 3 } }).pipe(
+        watch('source', lossLabel),
+        slope({ window: 3 }),
+        watch('result'),
+      ),
+  },
+  {
+    name: 'anomaly',
+    layout: around('anomaly({ above: 9 })'),
+    stream: ({ cold, watch }) =>
+      cold('--a---b---c---d---|', { a: { loss: 2 }, b: { loss: 90 }, c: { loss: 1 }, d: { loss: NaN } }).pipe(
+        watch('source', lossLabel),
+        anomaly({ above: 9 }),
+        watch('result', { label: ({ reason }) => reason }),
+      ),
+  },
+  {
+    name: 'plateau',
+    layout: around('plateau({ patience: 2 })'),
+    stream: ({ cold, watch }) =>
+      cold('--a---b---b---c---d---|', { a: { loss: 5 }, b: { loss: 4 }, c: { loss: 6 }, d: { loss: 3 } }).pipe(
+        watch('source', lossLabel),
+        plateau({ patience: 2 }),
+        watch('result', lossLabel),
       ),
   },
 ];

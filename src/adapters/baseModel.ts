@@ -6,7 +6,8 @@ import { hubFile } from '../chat/tokenizer/hub/hubFile.js';
 import { HubSettings } from '../chat/tokenizer/hub/HubSettings.js';
 import { ValidationError } from '../wire/tinkerError.js';
 import type { BaseFacts } from './modelFamily.js';
-import { readHeader, SafetensorsFile, type ReadRange, type SafetensorsHeader } from '../support/files/safetensors.js';
+import type { ReadRange } from '../support/files/readRange.js';
+import { DamagedFileError, readHeader, SafetensorsFile, type SafetensorsHeader } from '../support/files/safetensors.js';
 
 const INDEX = 'model.safetensors.index.json';
 const SINGLE = 'model.safetensors';
@@ -21,7 +22,7 @@ export interface BaseModel extends BaseFacts {
   readonly shardOf: ReadonlyMap<string, string>;
   /** The index, as it is in its file; undefined for a model of one file. */
   readonly index: Readonly<Record<string, unknown>> | undefined;
-  /** A file on this machine, fetched into the cache of the hub if need be; undefined where the model has none. */
+  /** A file on this machine, fetched into the cache of the hub if need be; undefined if the model has none. */
   readonly file: (name: string) => Promise<string | undefined>;
   /** Header of a file with weights. Of a repository only the header is fetched. */
   readonly header: (shard: string) => Promise<SafetensorsHeader>;
@@ -49,7 +50,14 @@ function embedded(name: string): BaseModel {
   };
 }
 
-/** Opens a base model. Weights are not read. @throws ValidationError where there is no such model */
+/** Opens a file of weights. @throws ValidationError naming the file if it is damaged */
+export const openWeights = (path: string): Promise<SafetensorsFile> =>
+  SafetensorsFile.open(path).catch((error: unknown) => {
+    if (!(error instanceof DamagedFileError)) throw error;
+    throw new ValidationError(`${error.message}\nDownload it again, or save the weights once more.`, { cause: error });
+  });
+
+/** Opens a base model. Weights are not read. @throws ValidationError if there is no such model */
 export async function openBaseModel(name: string): Promise<BaseModel> {
   if (name.startsWith(EMBEDDED)) return embedded(name);
   const file = isFolder(name)
@@ -60,7 +68,7 @@ export async function openBaseModel(name: string): Promise<BaseModel> {
   if (config === undefined) throw absent(name, 'it has no config.json');
   const header = async (shard: string): Promise<SafetensorsHeader> => {
     if (!isFolder(name)) return hubHeader(name, shard);
-    const opened = await SafetensorsFile.open(join(name, shard));
+    const opened = await openWeights(join(name, shard));
     await opened.close();
     return opened.header;
   };

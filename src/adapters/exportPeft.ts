@@ -2,11 +2,10 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ValidationError } from '../wire/tinkerError.js';
-import { openBaseModel, type BaseModel } from './baseModel.js';
+import { openBaseModel, openWeights, type BaseModel } from './baseModel.js';
 import { loraModules } from './loraModules.js';
 import { modelFamily } from './modelFamily.js';
 import { planPeft, type PeftPlan } from './planPeft.js';
-import { SafetensorsFile } from '../support/files/safetensors.js';
 import { checkServable, type Server } from './servers.js';
 import { writeSafetensors } from '../support/files/writeSafetensors.js';
 
@@ -50,7 +49,7 @@ export async function exportPeft({
   const settings = await readAdapterConfig(adapter);
   const model = await openBaseModel(base);
   const family = modelFamily(model);
-  const file = await SafetensorsFile.open(join(adapter, WEIGHTS));
+  const file = await openWeights(join(adapter, WEIGHTS));
   const partial = `${output}.partial`;
   try {
     const modules = loraModules(file.header);

@@ -1,13 +1,13 @@
 import { copyFile, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { constants } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { isFolder, openBaseModel, type BaseModel } from './baseModel.js';
+import { isFolder, openBaseModel, openWeights, type BaseModel } from './baseModel.js';
 import { readAdapterConfig } from './exportPeft.js';
 import { loraModules } from './loraModules.js';
 import { mergeTensor } from './mergeTensor.js';
 import { modelFamily, type ModelFamily } from './modelFamily.js';
 import { planMerge, type MergePlan } from './planMerge.js';
-import { SafetensorsFile, type TensorPlace } from '../support/files/safetensors.js';
+import type { SafetensorsFile, TensorPlace } from '../support/files/safetensors.js';
 import { copyRange, writeSafetensors, type TensorToWrite } from '../support/files/writeSafetensors.js';
 
 /** What {@link mergeModel} reads and writes. */
@@ -48,7 +48,7 @@ export async function mergeModel({ adapter, base, output, onShard }: MergeModelO
   const model = await openBaseModel(base);
   if (model.shards.length === 0) await model.header('weights');
   const family = modelFamily(model);
-  const file = await SafetensorsFile.open(join(adapter, 'adapter_model.safetensors'));
+  const file = await openWeights(join(adapter, 'adapter_model.safetensors'));
   const partial = `${output}.partial`;
   try {
     const places = await placesOf(model);
@@ -96,7 +96,7 @@ interface Job {
 async function mergeShard({ model, family, plan, adapter, scale, folder }: Job, shard: string): Promise<number> {
   const source = await model.file(shard);
   if (source === undefined) throw new Error(`${model.name} has no ${shard}`);
-  const file = await SafetensorsFile.open(source);
+  const file = await openWeights(source);
   try {
     const inOrder = [...file.header.tensors].sort(([, one], [, other]) => one.start - other.start);
     const write = (name: string, place: TensorPlace): TensorToWrite => {
@@ -110,7 +110,7 @@ async function mergeShard({ model, family, plan, adapter, scale, folder }: Job, 
     };
     const tensors = inOrder.flatMap(([name, place]) => {
       const head = `${family.head}.weight`;
-      // A tied output matrix becomes a tensor of its own: what was trained is the output, not the embeddings.
+      // A tied output matrix becomes a separate tensor: the output was trained, not the embeddings.
       const untied = name === family.embeddings && isNewHead(head, family) && plan.has(head);
       return untied ? [write(name, place), write(head, place)] : [write(name, place)];
     });

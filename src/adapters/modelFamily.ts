@@ -26,7 +26,7 @@ export interface ModelFamily {
   readonly servedJoined: boolean;
   /** Where experts are one tensor: whether its rows are inputs, and whether gate and up take turns in it. */
   readonly experts: { readonly rowsAreInputs: boolean; readonly interleaved: boolean };
-  /** The base model has no output matrix of its own: it uses the embeddings. */
+  /** The base model has no separate output matrix: it uses the embeddings. */
   readonly tiedHead: boolean;
   /** Tensor of the embeddings, for a tied head. */
   readonly embeddings: string;

@@ -11,7 +11,7 @@ export function expertName(module: string, expert: number, { expertNames }: Mode
   return `${stem.replace(/\.experts\.$/, `.experts.${expert}.`)}${name}`;
 }
 
-/** The module that a module is rows of; undefined where it stands for itself. */
+/** The module that a module is rows of; undefined if it stands for itself. */
 export function joinedName(module: string, { joined }: ModelFamily): string | undefined {
   const leaf = leafOf(module);
   const whole = Object.keys(joined).find((name) => joined[name]!.includes(leaf));

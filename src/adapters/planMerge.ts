@@ -25,7 +25,7 @@ export type MergePlan = ReadonlyMap<string, readonly Addition[]>;
 type Add = (target: string, addition: Addition, lora: LoraModule, isPart?: boolean) => void;
 type Shapes = (name: string) => readonly number[] | undefined;
 
-/** Plans a merge, and checks every shape before anything is written. @throws ValidationError where the adapter does not fit the model */
+/** Plans a merge, and checks every shape before anything is written. @throws ValidationError if the adapter does not fit the model */
 export function planMerge(modules: readonly LoraModule[], family: ModelFamily, shapeOf: Shapes): MergePlan {
   const plan = new Map<string, Addition[]>();
   const add: Add = (target, addition, lora, isPart = false) => {

@@ -14,7 +14,7 @@ interface ServedFamily {
   /** `model_type` of its configuration, and its repositories on the hub. */
   readonly type: RegExp;
   readonly repository: RegExp;
-  /** The first vLLM that loads a trained output matrix; undefined where none is known to. */
+  /** The first vLLM that loads a trained output matrix; undefined if none is known to. */
   readonly outputSince?: string;
   /** Neither vLLM nor SGLang serves its adapters. */
   readonly withoutAdapters?: true;
@@ -65,7 +65,7 @@ export function checkServable(
   ];
 }
 
-/** What to know before training a model whose adapter servers may not load; undefined where there is nothing. */
+/** What to know before training a model whose adapter servers may not load; undefined if there is nothing. */
 export function servingHint(baseModel: string, trainsOutput: boolean): string | undefined {
   const family = FAMILIES.find(({ repository }) => repository.test(baseModel));
   if (family === undefined) return undefined;

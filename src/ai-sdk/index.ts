@@ -3,6 +3,12 @@
  *
  * @module tinker-rx/ai-sdk
  */
+import '../support/checkNode.js';
+export {
+  recordingMiddleware,
+  type RecordingMiddleware,
+  type RecordingMiddlewareOptions,
+} from './recordingMiddleware.js';
 export { tinker, type ChatSampler, type TinkerModelOptions } from './tinker.js';
 export type {
   CallOptions,

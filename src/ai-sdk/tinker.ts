@@ -1,8 +1,10 @@
-import { catchError, from, lastValueFrom, map, Observable, takeUntil } from 'rxjs';
+import { catchError, concatMap, from, lastValueFrom, map, Observable, takeUntil } from 'rxjs';
 import type { Renderer } from '../chat/renderers/core/Renderer.js';
 import type { SamplingClient } from '../client/SamplingClient.js';
-import type { ChatModel, ChatReply } from '../serve/completion/ChatRequest.js';
-import { completeChat, streamChat } from '../serve/completion/streamChat.js';
+import type { ChatDelta, ChatModel, ChatRequest } from '../serve/completion/ChatRequest.js';
+import { streamChat } from '../serve/completion/streamChat.js';
+import { hostedModel } from '../serve/hosted/hostedModel.js';
+import { openHosted } from '../serve/hosted/streamHosted.js';
 import { systemUuid } from '../transport/system.js';
 import type { SamplingParams } from '../wire/sampling.js';
 import { ValidationError } from '../wire/tinkerError.js';
@@ -30,40 +32,51 @@ export interface TinkerModelOptions<V extends SpecificationVersion = 'v4'> {
   readonly pieceTokens?: number;
   /** `'v4'` for the AI SDK 7 (default), `'v3'` for the AI SDK 6. */
   readonly specification?: V;
+  /**
+   * For a model by name: `hosted` for the inference endpoint of the Tinker service at `TINKER_BASE_URL`, or the base URL of any service with
+   * Anthropic's API, to which `/v1/messages` is added. Default `hosted`.
+   */
+  readonly endpoint?: 'hosted' | (string & {});
+  /** The key for `endpoint`. Default: `TINKER_API_KEY`, the output of `TINKER_CREDENTIAL_CMD`, or the stored key. */
+  readonly apiKey?: string;
 }
 
 /**
  * A sampler as a language model of the Vercel AI SDK: for `generateText`, `streamText`, tools and agents.
  *
- * Retries are this library's own; `abortSignal` cancels the sample on the server. Token ids and logprobs are in
+ * Retries of a sampler are this library's own; `abortSignal` cancels the sample on the server. Token ids and logprobs are in
  * `providerMetadata.tinker`. What the service cannot do is a warning in the result.
  * ```ts
  * const { text } = await generateText({ model: tinker(sampler), prompt: 'What is the capital of France?' });
  * ```
+ * A checkpoint by its path is asked through the service's inference endpoint instead, where text streams while it is sampled, and ids of tokens
+ * are not told: `tinker('tinker://run/sampler_weights/final', { endpoint: 'hosted' })`. This was not run on the hosted service.
+ *
  * @throws ValidationError for a `pieceTokens` below 1
  */
 export function tinker<V extends SpecificationVersion = 'v4'>(
-  sampler: ChatSampler,
+  sampler: ChatSampler | string,
   options: TinkerModelOptions<V> = {},
 ): TinkerLanguageModel<V> {
-  const { modelId = sampler.samplingSessionId, samplingParams = {}, pieceTokens } = options;
+  const isHosted = typeof sampler === 'string';
+  const { modelId = isHosted ? sampler : sampler.samplingSessionId, samplingParams = {}, pieceTokens } = options;
   if (pieceTokens !== undefined && !(Number.isSafeInteger(pieceTokens) && pieceTokens >= 1)) {
     throw new ValidationError(`pieceTokens must be an integer ≥ 1, got ${pieceTokens}`);
   }
-  let renderer: PromiseLike<Renderer> | Renderer | undefined = options.renderer;
-  const model = async (): Promise<ChatModel> => {
-    renderer ??= sampler.getRenderer();
-    return { sampler, renderer: await renderer, newId: systemUuid };
-  };
+  const deltas = isHosted ? hostedDeltas(sampler, options) : sampledDeltas(sampler, options);
   const failing = async (error: unknown): Promise<never> => {
-    throw await toAiError(error, modelId);
+    throw await toAiError(error, modelId, isHosted);
   };
 
   const doGenerate: TinkerLanguageModel['doGenerate'] = async (call) => {
     try {
-      const { request, warnings } = toRequest(call, samplingParams);
-      const replies = completeChat(await model(), request).pipe(untilAborted(call.abortSignal));
-      const reply: ChatReply = (await lastValueFrom(replies))[0]!;
+      const { request, warnings } = toRequest(call, samplingParams, isHosted);
+      const reply = await lastValueFrom(
+        (await deltas(request, call)).pipe(
+          concatMap((delta) => (delta.type === 'reply' ? [delta.reply] : [])),
+          untilAborted(call.abortSignal),
+        ),
+      );
       return {
         content: toContent(reply),
         finishReason: toFinish(reply),
@@ -79,11 +92,11 @@ export function tinker<V extends SpecificationVersion = 'v4'>(
 
   const doStream: TinkerLanguageModel['doStream'] = async (call) => {
     try {
-      const { request, warnings } = toRequest(call, samplingParams);
-      const deltas = streamChat(await model(), { ...request, ...(pieceTokens === undefined ? {} : { pieceTokens }) });
-      const parts = toStreamParts(deltas.pipe(untilAborted(call.abortSignal)), modelId, warnings).pipe(
+      const { request, warnings } = toRequest(call, samplingParams, isHosted);
+      const found = await deltas({ ...request, ...(pieceTokens === undefined ? {} : { pieceTokens }) }, call);
+      const parts = toStreamParts(found.pipe(untilAborted(call.abortSignal)), modelId, warnings).pipe(
         catchError((error: unknown) =>
-          from(toAiError(error, modelId)).pipe(map((known): StreamPart => ({ type: 'error', error: known }))),
+          from(toAiError(error, modelId, isHosted)).pipe(map((known): StreamPart => ({ type: 'error', error: known }))),
         ),
       );
       return { stream: readableStream(parts) };
@@ -100,6 +113,22 @@ export function tinker<V extends SpecificationVersion = 'v4'>(
     doGenerate,
     doStream,
   };
+}
+
+type Ask = (request: ChatRequest, call: CallOptions) => Promise<Observable<ChatDelta>>;
+
+function sampledDeltas(sampler: ChatSampler, options: TinkerModelOptions<SpecificationVersion>): Ask {
+  let renderer: PromiseLike<Renderer> | Renderer | undefined = options.renderer;
+  return async (request) => {
+    renderer ??= sampler.getRenderer();
+    const model: ChatModel = { sampler, renderer: await renderer, newId: systemUuid };
+    return streamChat(model, request);
+  };
+}
+
+function hostedDeltas(model: string, options: TinkerModelOptions<SpecificationVersion>): Ask {
+  return async (request, { reasoning, toolChoice, abortSignal: signal }) =>
+    openHosted(await hostedModel(model, options), request, { reasoning, toolChoice, signal });
 }
 
 /** Fails with the signal's reason, and so cancels what is in flight, when it aborts. */

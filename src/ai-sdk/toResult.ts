@@ -18,14 +18,14 @@ export const toFinish = ({ finish, stopReason }: ChatReply): Finish => ({
   raw: stopReason,
 });
 
-export const toUsage = ({ promptTokens, cachedTokens, tokens }: ChatReply): Usage => ({
+export const toUsage = ({ promptTokens, cachedTokens, tokens, sampledTokens = tokens.length }: ChatReply): Usage => ({
   inputTokens: {
     total: promptTokens,
     noCache: promptTokens - cachedTokens,
     cacheRead: cachedTokens,
     cacheWrite: undefined,
   },
-  outputTokens: { total: tokens.length, text: undefined, reasoning: undefined },
+  outputTokens: { total: sampledTokens, text: undefined, reasoning: undefined },
 });
 
 /** Exact ids and logprobs, for those who train on what was sampled. */
@@ -38,4 +38,6 @@ export const toMetadata = ({ prompt, tokens, logprobs, stopReason }: ChatReply):
   },
 });
 
-const textOnly = (prompt: ModelInput): boolean => prompt.chunks.every(({ type }) => type === 'encoded_text');
+/** A prompt without chunks is one that the service did not tell. */
+const textOnly = (prompt: ModelInput): boolean =>
+  prompt.chunks.length > 0 && prompt.chunks.every(({ type }) => type === 'encoded_text');

@@ -83,7 +83,7 @@ export interface CallOptions {
   readonly abortSignal?: AbortSignal | undefined;
   /** Not supported: a warning is returned. Set `defaultHeaders` on the ServiceClient instead. */
   readonly headers?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Not supported: a warning is returned. Choose a renderer that thinks, or one that does not, by name. */
+  /** How much to think, for inference endpoints. Of a sampler a warning is returned: choose a renderer that thinks, or one that does not. */
   readonly reasoning?: string | undefined;
 }
 export type CallTool =

@@ -3,6 +3,7 @@
  *
  * @module tinker-rx/chat
  */
+import '../support/checkNode.js';
 export * from './datum/index.js';
 export * from './models/index.js';
 export * from './renderers/index.js';

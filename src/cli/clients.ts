@@ -36,7 +36,7 @@ async function ask<C extends RestClient | AdminClient, T>(
   work: (client: C) => PromiseLike<T>,
 ): Promise<T> {
   const answer = await waitFor(context, label, work(client), client.events$);
-  // After a failure closing could wait for tries that are still going on; the end of the process closes it all.
+  // After a failure, closing could wait for retries. The end of the process closes the connection.
   await client.close();
   return answer;
 }
@@ -68,7 +68,7 @@ export async function withService<T>(
   const service = await openService(context, options);
   try {
     const result = await work(service);
-    // The work is done: who does not want to wait for a polite end need not.
+    // The work is done, so Ctrl-C here is no failure.
     await waitFor(context, 'closing the session', service.close()).catch(() => undefined);
     return result;
   } catch (error) {

@@ -15,7 +15,7 @@ export interface CollectOptions<P, T, C> {
   readonly pageSize: number;
   readonly page: (rest: RestClient, asked: PageRequest<C>) => ObservableInput<P>;
   readonly items: (page: P) => readonly T[];
-  /** How many there are in all, where the service tells. */
+  /** The total number, if the service reports it. */
   readonly total?: (page: P) => number | undefined;
   /** The cursor of the next page, for lists that page by cursor. */
   readonly nextCursor?: (page: P) => C | null | undefined;

@@ -34,12 +34,12 @@ export interface Context extends Surroundings {
   readonly format: Format;
   /** Emits for every Ctrl-C. */
   readonly interrupted$: Observable<void>;
-  /** For the clients: absent where the environment decides. */
+  /** For the clients. Absent if the environment decides. */
   readonly baseUrl: string | undefined;
 }
 
 /** What a command's file exports: gives the exit code, or nothing for 0. */
-export type Run<A extends readonly unknown[], O> = (context: Context, options: O, ...args: A) => Promise<number | void>;
+export type Run = (context: Context, options: never, ...args: never[]) => Promise<number | void>;
 
 /** The exit code after Ctrl-C, as shells expect it. */
 export const INTERRUPTED = 130;

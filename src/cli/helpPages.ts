@@ -4,8 +4,8 @@ import { Help, type Command } from 'commander';
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
   'Try it:': ['demo', 'local'],
   'Train:': ['train', 'grpo', 'dpo', 'distill'],
-  'Use a model:': ['sample', 'chat', 'serve', 'eval'],
-  'See what happened:': ['dashboard', 'run', 'session', 'checkpoint', 'model', 'billing'],
+  'Use a model:': ['sample', 'chat', 'serve', 'traffic', 'eval'],
+  'See what happened:': ['dashboard', 'run', 'session', 'checkpoint', 'model', 'billing', 'prices'],
   'Set up:': ['auth', 'doctor', 'completion', 'version', 'help'],
 };
 
@@ -46,6 +46,12 @@ Environment:
 export const HELP_PAGES: Partial<Help> = {
   minWidthToWrap: 20,
   showGlobalOptions: true,
+  // Those of the program only: what a command above takes, this one may not.
+  visibleGlobalOptions(command) {
+    let program = command;
+    while (program.parent !== null) program = program.parent;
+    return program === command ? [] : program.options.filter(({ hidden }) => !hidden);
+  },
   optionDescription(option) {
     const text = Help.prototype.optionDescription.call(this, option);
     return option.mandatory && option.defaultValue === undefined ? `${text} (required)` : text;

@@ -12,7 +12,7 @@ export class Http {
     return this.#agent.close();
   }
 
-  /** Ends what is under way, too. */
+  /** Also ends requests in flight. */
   destroy(): Promise<void> {
     return this.#agent.destroy();
   }

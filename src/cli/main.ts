@@ -1,9 +1,10 @@
 #!/usr/bin/env node
+import './checkNode.js';
 import { withNpxPrefix } from './withNpxPrefix.js';
 import { INTERRUPTED, type Output } from './context.js';
 import { runCli } from './program.js';
 
-/** Whoever presses it a third time wants out, whatever is still being closed. */
+/** The third Ctrl-C ends the process at once. */
 const PATIENCE = 3;
 /** What ends the process from outside, and the exit code that shells expect for it. */
 const SIGNALS = { SIGINT: INTERRUPTED, SIGTERM: 143, SIGHUP: 129 } as const;
@@ -36,8 +37,7 @@ const interrupt = (signal: keyof typeof SIGNALS): void => {
 for (const signal of Object.keys(SIGNALS) as (keyof typeof SIGNALS)[]) process.on(signal, () => interrupt(signal));
 
 /**
- * `tinker-rx run list | head` closes the pipe early, which is no failure: what is under way is cancelled, without a word. So it is where the
- * terminal is gone (EIO).
+ * `tinker-rx run list | head` closes the pipe early, and a closed terminal gives EIO. Neither is a failure: work in flight is cancelled silently.
  */
 const onBroken = (error: NodeJS.ErrnoException): void => {
   if (error.code !== 'EPIPE' && error.code !== 'EIO') process.exit(1);

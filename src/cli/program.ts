@@ -2,7 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { CliError } from './CliError.js';
 import type { Surroundings } from './context.js';
 import { note } from './context.js';
-import type { Declaration } from './declare.js';
+import { adding, type Declaration } from './declare.js';
 import { explain } from './explain.js';
 import { declareAuth } from './auth/command.js';
 import { declareBilling } from './billing/command.js';
@@ -11,12 +11,15 @@ import { declareDoctor } from './doctor/command.js';
 import { declareEval } from './eval/command.js';
 import { declareLocal } from './local/command.js';
 import { declareModel } from './model/command.js';
+import { declarePrices } from './prices/command.js';
+import { declareTraffic } from './traffic/command.js';
 import { declareRun, declareTraining } from './run/command.js';
 import { declareSample } from './sample/command.js';
 import { declareServe } from './serve/command.js';
 import { declareSession } from './session/command.js';
 
 import { HELP_PAGES, arrangeHelp } from './helpPages.js';
+import { withSynonym } from './synonyms.js';
 import { styleFor } from './terminal/style.js';
 
 /** The whole tree of commands, with nothing of what they do. */
@@ -37,13 +40,16 @@ export function buildProgram(declaration: Declaration): Command {
       writeErr: (text) => void stderr.write(text),
       getOutHelpWidth: () => stdout.columns ?? 100,
       getErrHelpWidth: () => stderr.columns ?? 100,
-      outputError: (text, write) => write(`${styleFor(stderr).red('Error:')} ${text.replace(/^error: /, '')}`),
+      outputError: (text, write) =>
+        write(`${styleFor(stderr).red('Error:')} ${withSynonym(text.replace(/^error: /, ''), program)}`),
     });
+  const add = adding(declaration);
   for (const declare of [
     declareLocal,
     declareTraining,
     declareSample,
     declareServe,
+    declareTraffic,
     declareEval,
     declareAuth,
     declareModel,
@@ -51,9 +57,10 @@ export function buildProgram(declaration: Declaration): Command {
     declareCheckpoint,
     declareSession,
     declareBilling,
+    declarePrices,
     declareDoctor,
   ])
-    declare(program, declaration);
+    declare(program, add, declaration.surroundings);
   arrangeHelp(program);
   return program;
 }

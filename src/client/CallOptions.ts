@@ -1,6 +1,5 @@
 import { Subscription, type SchedulerLike } from 'rxjs';
 import { LONGEST_TIMER_MS } from '../transport/system.js';
-import { refuseUnknownKeys } from '../wire/record.js';
 import { ValidationError } from '../wire/tinkerError.js';
 import { APITimeoutError, CancelledError } from './errors.js';
 import type { TinkerFuture } from './TinkerFuture.js';
@@ -27,7 +26,7 @@ export const optionNames = <T extends object>(
   own: Readonly<Record<Exclude<keyof T, keyof CallOptions>, true>>,
 ): ReadonlySet<string> => new Set([...Object.keys(own), 'signal', 'timeoutMs' satisfies keyof CallOptions]);
 
-/** What a call takes that has no options of its own. */
+/** What every call takes. */
 export const CALL_OPTIONS: ReadonlySet<string> = optionNames<CallOptions>({});
 
 /** The options without those that are not sent. */
@@ -37,15 +36,8 @@ export function withoutCallOptions<T extends CallOptions>(options: T): Omit<T, k
   return rest;
 }
 
-/**
- * Checks the options of a call; `names` are those that it takes, where it does not refuse others by itself.
- *
- * @throws ValidationError for options that make no sense, CancelledError when the signal has aborted already.
- */
-export function checkCallOptions(options: CallOptions, names: ReadonlySet<string> | undefined): void {
-  if (typeof options !== 'object' || options === null) throw new ValidationError('options must be an object');
-  if (names !== undefined) refuseUnknownKeys(options, names, 'options');
-  const { signal, timeoutMs } = options;
+/** @throws ValidationError for limits that make no sense, CancelledError if the signal has aborted already. */
+export function checkLimits({ signal, timeoutMs }: CallOptions): void {
   if (timeoutMs !== undefined && !(typeof timeoutMs === 'number' && timeoutMs > 0))
     throw new ValidationError(`timeoutMs must be a number > 0, got ${String(timeoutMs)}`);
   if (signal === undefined) return;
@@ -81,19 +73,11 @@ export function bind(
 const listening = new WeakMap<AbortSignal, Set<() => void>>();
 
 function onAbort(signal: AbortSignal, act: () => void): () => void {
-  const acts = listening.get(signal) ?? listen(signal);
+  const acts = listening.get(signal) ?? new Set();
+  if (!listening.has(signal)) {
+    listening.set(signal, acts);
+    signal.addEventListener('abort', () => [...acts].forEach((each) => each()), { once: true });
+  }
   acts.add(act);
-  return () => {
-    acts.delete(act);
-  };
-}
-
-function listen(signal: AbortSignal): Set<() => void> {
-  const acts = new Set<() => void>();
-  listening.set(signal, acts);
-  const abort = (): void => {
-    for (const act of [...acts]) act();
-  };
-  signal.addEventListener('abort', abort, { once: true });
-  return acts;
+  return () => void acts.delete(act);
 }

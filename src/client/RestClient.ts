@@ -1,4 +1,4 @@
-import { concatMap, defer, map, repeat, take, timer, throwError, of, type Observable } from 'rxjs';
+import { defer, first, map, repeat, timer, type Observable } from 'rxjs';
 import { jwtClaims } from '../transport/auth.js';
 import {
   AssignProjectRequest,
@@ -55,14 +55,9 @@ export interface PageOptions extends CallOptions {
   readonly offset?: number;
 }
 /** Options of `RestClient.listSessions`. */
-export interface ListSessionsOptions extends PageOptions {
-  /** Default `owned`: what belongs to the caller. */
-  readonly accessScope?: AccessScope;
-}
+export type ListSessionsOptions = PageOptions & AccessOptions;
 /** Options of `RestClient.listTrainingRuns`. */
-export interface ListTrainingRunsOptions extends PageOptions {
-  /** Default `owned`: what belongs to the caller. */
-  readonly accessScope?: AccessScope;
+export interface ListTrainingRunsOptions extends PageOptions, AccessOptions {
   /** Only runs of this project. Default: of every project. */
   readonly projectId?: string;
 }
@@ -151,20 +146,10 @@ const TRACE_POLL_MS = 5000;
 const ACCESS_OPTIONS = optionNames<AccessOptions>({ accessScope: true });
 /** A page as `fromPages` asks for it has a cursor as well, for the lists that go by one. */
 type Page<T> = T & { readonly cursor?: unknown };
-const PAGE_OPTIONS = optionNames<Page<PageOptions>>({ limit: true, offset: true, cursor: true });
-const SESSIONS_OPTIONS = optionNames<Page<ListSessionsOptions>>({
-  limit: true,
-  offset: true,
-  cursor: true,
-  accessScope: true,
-});
-const RUNS_OPTIONS = optionNames<Page<ListTrainingRunsOptions>>({
-  limit: true,
-  offset: true,
-  cursor: true,
-  accessScope: true,
-  projectId: true,
-});
+const PAGE = { limit: true, offset: true, cursor: true } as const;
+const PAGE_OPTIONS = optionNames<Page<PageOptions>>(PAGE);
+const SESSIONS_OPTIONS = optionNames<Page<ListSessionsOptions>>({ ...PAGE, accessScope: true });
+const RUNS_OPTIONS = optionNames<Page<ListTrainingRunsOptions>>({ ...PAGE, accessScope: true, projectId: true });
 const UPLOAD_OPTIONS = optionNames<ExternalWeightsUploadOptions>({
   baseModel: true,
   loraConfig: true,
@@ -387,25 +372,20 @@ export class RestClient extends RestCaller {
         { method: 'GET', path: `${sessionPath(sessionId)}/trace_export` },
         TraceExportResponse,
       ).pipe(
-        concatMap(({ status, url, error }) => {
+        map(({ status, url, error = 'no reason given' }) => {
           if (status === 'failed')
-            return throwError(
-              () =>
-                new RequestFailedError(`the trace export of ${sessionId} failed: ${error ?? 'no reason given'}`, {
-                  category: 'server',
-                }),
-            );
-          // Asked again, it would be asked for ever.
+            throw new RequestFailedError(`the trace export of ${sessionId} failed: ${error}`, { category: 'server' });
+          // Asked again, it would be asked forever.
           if (status === 'ready' && url === undefined)
             throw new APIResponseValidationError(`the trace of ${sessionId} is ready, but the service gave no address`);
-          return of(status === 'ready' ? url : undefined);
+          return status === 'ready' ? url : undefined;
         }),
       );
+    const delay = (): Observable<unknown> => timer(TRACE_POLL_MS, this.connection.scheduler);
     return this.start(options, () =>
       defer(poll).pipe(
-        repeat({ delay: () => timer(TRACE_POLL_MS, this.connection.scheduler) }),
-        concatMap((url) => (url === undefined ? [] : [url])),
-        take(1),
+        repeat({ delay }),
+        first((url) => url !== undefined),
       ),
     );
   }

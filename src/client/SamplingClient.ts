@@ -4,7 +4,7 @@ import type { Transport } from '../transport/Transport.js';
 import type { ModelInput } from '../wire/modelInput.js';
 import { GetSamplerResponse, type SampleResponse } from '../wire/sampling.js';
 import type { RendererName } from '../chat/renderers/registry.js';
-import type { Renderer } from '../chat/renderers/core/Renderer.js';
+import type { Renderer, ResponseDelta } from '../chat/renderers/core/Renderer.js';
 import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
 import { optionNames, type CallOptions } from './CallOptions.js';
 import { rendererOf, tokenizerOf } from './chat.js';
@@ -16,12 +16,21 @@ import { once } from '../transport/once.js';
 import { withoutUndefined } from '../wire/record.js';
 import type { SampleOptions } from './sampling/sampleRequest.js';
 import type { SamplingRetryOptions } from './sampling/retrySample.js';
+import {
+  replyDeltas,
+  replyOnce,
+  type Asked,
+  type ReplyOptions,
+  type ReplyStreamOptions,
+  type SampledReply,
+} from './sampling/reply.js';
 import { segments } from './rest/restQuery.js';
 import { Samples } from './sampling/Samples.js';
 import { openSharedSession, toSamplerHandle } from './sampling/samplerHandle.js';
 import type { OpenSession } from './session/Session.js';
 import { TinkerFuture } from './TinkerFuture.js';
 
+export type { Asked, ReplyOptions, ReplyStreamOptions, SampledReply } from './sampling/reply.js';
 export type { SampleOptions } from './sampling/sampleRequest.js';
 export type { SamplingRetryOptions } from './sampling/retrySample.js';
 /** Options of everything that creates a sampling client. */
@@ -56,6 +65,7 @@ export interface FromHandleOptions {
   readonly logLevel?: LogLevel;
 }
 
+const REPLY_OPTIONS = optionNames<ReplyOptions>({ system: true, samplingParams: true, renderer: true });
 const LOGPROBS_OPTIONS = optionNames<ComputeLogprobsOptions>({ lastN: true });
 
 /**
@@ -74,6 +84,8 @@ export class SamplingClient {
   /** One object for all samples, since there are many. */
   readonly #kind: WorkKind;
   readonly #leave: Observable<void>;
+  /** Loaded with the first reply, and kept. */
+  readonly #renderer = once(defer(() => this.#rendererOf()));
 
   /** Made by a ServiceClient or a TrainingClient; `clone` is 0 except for clients made from a handle. */
   constructor(
@@ -143,7 +155,34 @@ export class SamplingClient {
     );
   }
 
-  /** The log probability of every prompt token; NaN where there is none, as for the first. */
+  /**
+   * What a chat model says to a text or a conversation: renders the prompt, samples, and reads the reply.
+   *
+   * ```ts
+   * const { text } = await sampler.reply('What is the capital of France?');
+   * ```
+   */
+  reply(asked: Asked, options: ReplyOptions = {}): TinkerFuture<SampledReply> {
+    const replying = () => replyOnce(this, this.#renderer, asked, options);
+    return this.#lifecycle.start(replying, undefined, options, REPLY_OPTIONS);
+  }
+
+  /**
+   * The same as a stream, with the whole reply last (`end`). Cold: nothing is sent before subscribing, and unsubscribing cancels the sample.
+   * A sampler delivers a sample when it is complete. With `pieceTokens` it is asked for in pieces, each a separate request, so that text
+   * arrives while the rest is sampled; every piece sends the prompt again.
+   *
+   * ```ts
+   * sampler.reply$('Tell me a story.', { pieceTokens: 16 }).subscribe((delta) => {
+   *   if (delta.type === 'text') process.stdout.write(delta.text);
+   * });
+   * ```
+   */
+  reply$(asked: Asked, options: ReplyStreamOptions = {}): Observable<ResponseDelta> {
+    return defer(() => replyDeltas(this, this.#renderer, asked, options));
+  }
+
+  /** The log probability of every prompt token; NaN if there is none, as for the first. */
   computeLogprobs(prompt: ModelInput, options: ComputeLogprobsOptions = {}): TinkerFuture<Float32Array> {
     const { lastN } = options ?? {};
     const asked: SampleOptions = {
@@ -169,26 +208,28 @@ export class SamplingClient {
 
   /** The name of the model this sampler is based on. */
   getBaseModel(options: CallOptions = {}): TinkerFuture<string> {
-    return this.#lifecycle.start(() => this.#baseModel(), undefined, options);
+    const baseModel = (): Observable<string> => this.#info().pipe(map((info) => info.baseModel));
+    return this.#lifecycle.start(baseModel, undefined, options);
   }
 
   /** The tokenizer of the model this sampler is based on. */
   getTokenizer(options: CallOptions = {}): TinkerFuture<Tokenizer> {
-    const tokenizer = (): Observable<Tokenizer> => this.#baseModel().pipe(concatMap((model) => tokenizerOf(model)));
+    const tokenizer = (): Observable<Tokenizer> =>
+      this.#info().pipe(concatMap(({ baseModel, tokenizerId }) => tokenizerOf(baseModel, tokenizerId)));
     return this.#lifecycle.start(tokenizer, undefined, options);
   }
 
   /** The renderer recommended for this model, or another one by name, over its tokenizer. */
   getRenderer(name?: RendererName, options: CallOptions = {}): TinkerFuture<Renderer> {
-    const renderer = (): Observable<Renderer> =>
-      this.#baseModel().pipe(concatMap((model) => rendererOf(model, undefined, name)));
-    return this.#lifecycle.start(renderer, undefined, options);
+    return this.#lifecycle.start(() => this.#rendererOf(name), undefined, options);
   }
 
-  #baseModel(): Observable<string> {
+  #rendererOf(name?: RendererName): Observable<Renderer> {
+    return this.#info().pipe(concatMap(({ baseModel, tokenizerId }) => rendererOf(baseModel, tokenizerId, name)));
+  }
+
+  #info(): Observable<GetSamplerResponse> {
     const path = `samplers/${segments(this.samplingSessionId, 'samplingSessionId')}`;
-    return this.#session.connection
-      .call({ method: 'GET', path, lane: 'rest' }, GetSamplerResponse)
-      .pipe(map(({ baseModel }) => baseModel));
+    return this.#session.connection.call({ method: 'GET', path, lane: 'rest' }, GetSamplerResponse);
   }
 }

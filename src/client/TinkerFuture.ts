@@ -8,10 +8,8 @@ export type OnAccepted = (requestId: string) => void;
 
 /** What the maker of a future hears of it. */
 interface Hooks {
-  /** Converts what was thrown. */
-  readonly toFailure?: (error: unknown) => unknown;
-  /** Told of a failure before anybody else. */
-  readonly onFailure?: (error: unknown) => void;
+  /** Told of a failure before anybody else; gives the error that readers get. */
+  readonly onFailure?: (error: unknown) => unknown;
   /** Told after everybody else that the work is over, in whatever way. */
   readonly onEnd?: () => void;
 }
@@ -21,7 +19,7 @@ interface Hooks {
  *
  * An Observable that replays the result to every subscriber, and awaitable. The work is started by the call that made
  * the future, not by subscribing; unsubscribing does not stop it, {@link TinkerFuture.cancel} does. The result is kept:
- * reading it again sends nothing. A failure that nobody reads is not an unhandled rejection: the client logs a warning.
+ * reading it again sends nothing. An unread failure is not an unhandled rejection: the client logs a warning.
  */
 export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
   readonly #result: Observable<A>;
@@ -32,22 +30,21 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
   /** The future that this one is a view of. */
   #of: Pick<TinkerFuture<unknown>, 'requestId' | 'abandon'> | undefined;
 
-  constructor(work: (onAccepted: OnAccepted) => Observable<A>, { toFailure = identity, onFailure, onEnd }: Hooks = {}) {
+  constructor(work: (onAccepted: OnAccepted) => Observable<A>, { onFailure = identity, onEnd }: Hooks = {}) {
     super((subscriber) => {
       this.#observed = true;
       return this.#result.subscribe(subscriber);
     });
     const result = new AsyncSubject<A>();
-    if (onFailure !== undefined) result.subscribe({ error: onFailure });
     this.#result = result;
-    this.#fail = (error) => result.error(error);
+    this.#fail = (error) => result.error(onFailure(error));
     this.#work = defer(() =>
       work((requestId) => {
         this.#requestId = requestId;
       }),
     ).subscribe({
       next: (value) => result.next(value),
-      error: (error: unknown) => result.error(toFailure(error)),
+      error: this.#fail,
       complete: () => result.complete(),
     });
     this.#work.add(onEnd);
@@ -89,7 +86,7 @@ export class TinkerFuture<A> extends Observable<A> implements PromiseLike<A> {
 
   /** @internal Ends the work as `cancel` does, for another reason. */
   abandon(reason: TinkerError): void {
-    // A view has no work of its own.
+    // A view has no work.
     if (this.#of !== undefined) return this.#of.abandon(reason);
     if (this.#work.closed) return;
     this.#work.unsubscribe();

@@ -5,7 +5,6 @@ import type { Renderer } from '../chat/renderers/core/Renderer.js';
 import type { Tokenizer } from '../chat/tokenizer/Tokenizer.js';
 import type { Datum } from '../wire/datum.js';
 import type { AdamParams, OptimizerParams } from '../wire/optimizer.js';
-import type { Json } from '../wire/record.js';
 import { ValidationError } from '../wire/tinkerError.js';
 import { parseTinkerPath } from '../wire/tinkerPath.js';
 import {
@@ -35,17 +34,16 @@ import { checkLossData } from '../losses/evaluateLoss.js';
 import { isTracedLoss, type TracedLoss } from '../losses/TracedLoss.js';
 import { checkLossInputs, type CustomLossFn, type LossHandle } from './training/customLoss.js';
 import { APIResponseValidationError } from './errors.js';
-import type { RequestType, WorkKind } from './events.js';
+import type { RequestType } from './events.js';
 import type { Lifecycle } from './session/Lifecycle.js';
 import { ModelQueue, type ModelWork } from './training/ModelQueue.js';
-import type { Pass } from './training/passRequests.js';
-import { withoutUndefined, prepare } from '../wire/record.js';
+import { checkLoss, prepareData, type Pass } from './training/passRequests.js';
+import { withoutUndefined, prepare, type Fields, type Input, type RecordType } from '../wire/record.js';
 import { SamplingClient, type SamplingClientOptions } from './SamplingClient.js';
 import type { SamplingSessions } from './sampling/samplingSessions.js';
 import { SavedWeights } from './training/SavedWeights.js';
 import type { OpenSession } from './session/Session.js';
 import type { OnAccepted, TinkerFuture } from './TinkerFuture.js';
-import { checkLoss, checkName, chosenOptimizer, prepareData } from './training/trainingInput.js';
 
 /** Options of a pass; which config there is depends on the loss. */
 export interface LossOptions<L extends LossFnType = LossFnType> extends CallOptions {
@@ -114,9 +112,7 @@ export class TrainingClient {
     lossFn: L,
     options: LossOptions<Extract<L, LossFnType>> = {},
   ): TinkerFuture<ForwardBackwardOutput> {
-    return isTracedLoss(lossFn)
-      ? this.#traced('Forward', data, lossFn, options)
-      : this.#pass('Forward', data, lossFn, options);
+    return this.#pass('Forward', data, lossFn, options);
   }
 
   /** The loss and the logprobs of the data; gradients are added to those since the last `optimStep`. */
@@ -140,7 +136,7 @@ export class TrainingClient {
     loss: CustomLossFn | LossHandle | TracedLoss,
     options: CallOptions = {},
   ): TinkerFuture<ForwardBackwardOutput> {
-    if (isTracedLoss(loss)) return this.#traced('ForwardBackward', data, loss, options);
+    if (isTracedLoss(loss)) return this.#pass('ForwardBackward', data, loss, options);
     const work = (onAccepted: OnAccepted): Observable<ForwardBackwardOutput> => {
       const prepared = prepareData(data);
       if (typeof loss === 'function') return this.#queue.customPass(prepared, loss, onAccepted);
@@ -154,7 +150,7 @@ export class TrainingClient {
       const pass: Pass = { forwardOnly: false, data: prepared, lossFn: 'custom', lossFnConfig };
       return this.#queue.pass(pass, onAccepted);
     };
-    return this.#startBackward(work, options);
+    return this.#start('ForwardBackward', work, options);
   }
 
   /**
@@ -166,49 +162,40 @@ export class TrainingClient {
       requestType: 'OptimStep',
       path: 'optim_step',
       json: () => {
-        this.#refuseEmptyStep();
-        const chosen = chosenOptimizer(params);
+        const refused = this.#passesSinceStep === 0 ? this.#refusedPass : undefined;
+        this.#passesSinceStep = 0;
+        this.#refusedPass = undefined;
+        if (refused !== undefined) throw nothingToApply(refused);
+        if (typeof params !== 'object' || params === null)
+          throw new ValidationError('optimizer parameters must be an object');
+        // Adam's parameters have no type; those of other families say which.
+        const chosen = 'type' in params ? { optimizerParams: params } : { adamParams: params };
         return prepare(OptimStepRequest, { ...chosen, modelId: this.modelId });
       },
       format: { json: OptimStepResponse },
-      onResult: ({ metrics = {} }, seqId) =>
-        this.#events.emit({ type: 'step-end', target: this.modelId, seqId, metrics }),
+      toResult: (result, seqId) => {
+        const { metrics = {} } = result;
+        this.#session.connection.events.emit({ type: 'step-end', target: this.modelId, seqId, metrics });
+        return result;
+      },
     });
   }
 
   /** Saves weights and optimizer state, to be resumed from. */
   saveState(name: string, options: SaveStateOptions = {}): TinkerFuture<SavedWeights> {
-    const rest = withoutCallOptions(options);
-    return this.#save(options, 'SaveWeights', 'save_weights', SaveWeightsResponse, () =>
-      prepare(SaveWeightsRequest, withoutUndefined({ modelId: this.modelId, path: checkName(name), ...rest })),
-    );
+    return this.#save('SaveWeights', 'save_weights', SaveWeightsRequest, SaveWeightsResponse, name, options);
   }
 
   /** Saves weights to sample from. */
   saveWeightsForSampler(name: string, options: SaveOptions = {}): TinkerFuture<SavedWeights> {
-    const rest = withoutCallOptions(options);
-    return this.#save(options, 'SaveWeightsForSampler', 'save_weights_for_sampler', SaveWeightsForSamplerResponse, () =>
-      prepare(
-        SaveWeightsForSamplerRequest,
-        withoutUndefined({ modelId: this.modelId, path: checkName(name), ...rest }),
-      ),
-    );
+    const codecs = [SaveWeightsForSamplerRequest, SaveWeightsForSamplerResponse] as const;
+    return this.#save('SaveWeightsForSampler', 'save_weights_for_sampler', ...codecs, name, options);
   }
 
   /** Saves weights in Hugging Face layout, to be downloaded. */
   saveWeightsExternal(name: string, options: SaveExternalOptions = {}): TinkerFuture<SavedWeights> {
-    const { ageEncryptionRecipients, ...rest } = withoutCallOptions(options);
-    return this.#save(options, 'SaveWeightsExternal', 'save_weights_external', SaveWeightsExternalResponse, () => {
-      return prepare(
-        SaveWeightsExternalRequest,
-        withoutUndefined({
-          modelId: this.modelId,
-          path: checkName(name),
-          ...rest,
-          ageEncryptionRecipients: ageEncryptionRecipients && [...ageEncryptionRecipients],
-        }),
-      );
-    });
+    const codecs = [SaveWeightsExternalRequest, SaveWeightsExternalResponse] as const;
+    return this.#save('SaveWeightsExternal', 'save_weights_external', ...codecs, name, options);
   }
 
   /** A sampling client over the weights as they are at this turn; they are kept as long as the session lives. */
@@ -221,11 +208,11 @@ export class TrainingClient {
         json: () => prepare(SaveWeightsForSamplerRequest, { modelId: this.modelId }),
         jsonWhenSent: () => ({ sampling_session_seq_id: this.#samplers.nextSeqId() }),
         format: { json: SaveWeightsForSamplerResponse },
-      },
-      ({ samplingSessionId }) => {
-        if (samplingSessionId === undefined)
-          throw new APIResponseValidationError('save_weights_for_sampler returned no sampling_session_id');
-        return new SamplingClient(this.#session, this.#lifecycle, samplingSessionId, options);
+        toResult: ({ samplingSessionId }) => {
+          if (samplingSessionId === undefined)
+            throw new APIResponseValidationError('save_weights_for_sampler returned no sampling_session_id');
+          return new SamplingClient(this.#session, this.#lifecycle, samplingSessionId, options);
+        },
       },
       SAMPLER_OPTIONS,
     );
@@ -237,9 +224,7 @@ export class TrainingClient {
    * @deprecated Make a new client with `createTrainingClientFromState` instead.
    */
   loadState(path: string, options: LoadOptions = {}): TinkerFuture<LoadWeightsResponse> {
-    const load = (onAccepted: OnAccepted): Observable<LoadWeightsResponse> =>
-      this.loading(path, false, options, onAccepted);
-    return this.#lifecycle.start(load, this.#kind('LoadWeights'), options, 'checked');
+    return this.#operation(options, this.#load(path, false, options), 'checked');
   }
 
   /**
@@ -248,9 +233,7 @@ export class TrainingClient {
    * @deprecated Make a new client with `createTrainingClientFromStateWithOptimizer` instead.
    */
   loadStateWithOptimizer(path: string, options: LoadOptions = {}): TinkerFuture<LoadWeightsResponse> {
-    const load = (onAccepted: OnAccepted): Observable<LoadWeightsResponse> =>
-      this.loading(path, true, options, onAccepted);
-    return this.#lifecycle.start(load, this.#kind('LoadWeights'), options, 'checked');
+    return this.#operation(options, this.#load(path, true, options), 'checked');
   }
 
   /** @internal Loads a saved state in turn, as part of a future's work. */
@@ -260,23 +243,7 @@ export class TrainingClient {
     options: LoadOptions,
     onAccepted: OnAccepted,
   ): Observable<LoadWeightsResponse> {
-    this.#session.connection.secrets.add(options.weightsAccessToken ?? '');
-    const operation: ModelWork<LoadWeightsResponse> = {
-      requestType: 'LoadWeights',
-      path: 'load_weights',
-      json: () =>
-        prepare(
-          LoadWeightsRequest,
-          withoutUndefined({
-            modelId: this.modelId,
-            path: parseTinkerPath(path).path,
-            optimizer,
-            ...withoutCallOptions(options),
-          }),
-        ),
-      format: { json: LoadWeightsResponse },
-    };
-    return this.#queue.operation(operation, onAccepted);
+    return this.#queue.operation(this.#load(path, optimizer, options), onAccepted);
   }
 
   /** What the service knows about this model: its base model, tokenizer and rank. */
@@ -314,102 +281,86 @@ export class TrainingClient {
       .pipe(map(withoutTokenizerSuffix));
   }
 
-  #kind(requestType: RequestType): WorkKind {
-    return { requestType, target: this.modelId };
-  }
-
-  /** Starts a backward pass, and remembers whether this client refused it before anything was sent. */
-  #startBackward(
-    work: (onAccepted: OnAccepted) => Observable<ForwardBackwardOutput>,
+  /** Starts work in this model's order. Remembers whether this client refused a backward pass before anything was sent. */
+  #start<A>(
+    requestType: RequestType,
+    work: (onAccepted: OnAccepted) => Observable<A>,
     options: CallOptions,
-    names?: ReadonlySet<string>,
-  ): TinkerFuture<ForwardBackwardOutput> {
-    const remembering = (onAccepted: OnAccepted): Observable<ForwardBackwardOutput> => {
+    names?: ReadonlySet<string> | 'checked',
+  ): TinkerFuture<A> {
+    const isBackward = requestType === 'ForwardBackward';
+    const counted = (onAccepted: OnAccepted): Observable<A> => {
       try {
-        const pass = work(onAccepted);
-        this.#passesSinceStep++;
-        return pass;
+        const begun = work(onAccepted);
+        if (isBackward) this.#passesSinceStep++;
+        return begun;
       } catch (error) {
-        this.#refusedPass = error as Error;
+        if (isBackward) this.#refusedPass = error as Error;
         throw error;
       }
     };
-    return this.#lifecycle.start(remembering, this.#kind('ForwardBackward'), options, names);
-  }
-
-  /** @throws ValidationError where the only pass since the last step was refused: the step would be billed and apply nothing. */
-  #refuseEmptyStep(): void {
-    const refused = this.#passesSinceStep === 0 ? this.#refusedPass : undefined;
-    this.#passesSinceStep = 0;
-    this.#refusedPass = undefined;
-    if (refused !== undefined)
-      throw new ValidationError(
-        `there is nothing to apply: the pass before this step was refused (${refused.message})`,
-        {
-          cause: refused,
-        },
-      );
-  }
-
-  get #events() {
-    return this.#session.connection.events;
-  }
-
-  #traced(
-    requestType: 'Forward' | 'ForwardBackward',
-    data: readonly Datum[],
-    loss: TracedLoss,
-    options: CallOptions,
-  ): TinkerFuture<ForwardBackwardOutput> {
-    const work = (onAccepted: OnAccepted): Observable<ForwardBackwardOutput> => {
-      const prepared = prepareData(data);
-      checkLossData(loss, prepared);
-      return this.#queue.tracedPass(requestType === 'Forward', prepared, loss, onAccepted);
-    };
-    if (requestType === 'ForwardBackward') return this.#startBackward(work, options, LOSS_OPTIONS);
-    return this.#lifecycle.start(work, this.#kind(requestType), options, LOSS_OPTIONS);
+    return this.#lifecycle.start(counted, { requestType, target: this.modelId }, options, names);
   }
 
   #pass(
     requestType: 'Forward' | 'ForwardBackward',
     data: readonly Datum[],
-    lossFn: LossFnType,
+    loss: LossFnType | TracedLoss,
     options: LossOptions,
   ): TinkerFuture<ForwardBackwardOutput> {
+    const forwardOnly = requestType === 'Forward';
     const work = (onAccepted: OnAccepted): Observable<ForwardBackwardOutput> => {
       const prepared = prepareData(data);
+      if (typeof loss === 'object' && isTracedLoss(loss)) {
+        checkLossData(loss, prepared);
+        return this.#queue.tracedPass(forwardOnly, prepared, loss, onAccepted);
+      }
       const lossFnConfig = options.lossFnConfig && ({ ...options.lossFnConfig } as LossFnConfig);
-      checkLoss(lossFn, lossFnConfig);
-      const forwardOnly = requestType === 'Forward';
-      const pass: Pass = { forwardOnly, data: prepared, lossFn, ...(lossFnConfig && { lossFnConfig }) };
+      checkLoss(loss, lossFnConfig);
+      const pass: Pass = { forwardOnly, data: prepared, lossFn: loss, ...(lossFnConfig && { lossFnConfig }) };
       return this.#queue.pass(pass, onAccepted);
     };
-    if (requestType === 'ForwardBackward') return this.#startBackward(work, options, LOSS_OPTIONS);
-    return this.#lifecycle.start(work, this.#kind(requestType), options, LOSS_OPTIONS);
+    return this.#start(requestType, work, options, LOSS_OPTIONS);
   }
 
-  #save<A extends { readonly path?: string }>(
-    call: CallOptions,
+  #load(path: string, optimizer: boolean, options: LoadOptions): ModelWork<LoadWeightsResponse> {
+    return {
+      requestType: 'LoadWeights',
+      path: 'load_weights',
+      json: () => {
+        this.#session.connection.secrets.add(options.weightsAccessToken ?? '');
+        const fields = { modelId: this.modelId, path: parseTinkerPath(path).path, optimizer };
+        return prepare(LoadWeightsRequest, withoutUndefined({ ...fields, ...withoutCallOptions(options) }));
+      },
+      format: { json: LoadWeightsResponse },
+    };
+  }
+
+  #save<F extends Fields, A extends { readonly path?: string }>(
     requestType: RequestType,
     path: string,
-    codec: t.Type<A, unknown>,
-    json: () => Json,
+    request: RecordType<F>,
+    response: t.Type<A, unknown>,
+    name: string,
+    options: SaveStateOptions | SaveExternalOptions,
   ): TinkerFuture<SavedWeights> {
+    const fields = { modelId: this.modelId, path: name, ...withoutCallOptions(options) };
     return this.#operation(
-      call,
+      options,
       {
         requestType,
         path,
-        json,
-        format: { json: codec },
-        onResult: ({ path: saved }, seqId) => {
-          if (saved !== undefined)
-            this.#events.emit({ type: 'checkpoint-saved', target: this.modelId, path: saved, seqId });
+        json: () => {
+          if (typeof name !== 'string' || name === '') throw new ValidationError('a checkpoint needs a name');
+          return prepare(request, withoutUndefined(fields) as object as Input<F>);
         },
-      },
-      ({ path: saved }) => {
-        if (saved === undefined) throw new APIResponseValidationError(`${path} returned no path`);
-        return new SavedWeights(saved);
+        format: { json: response },
+        toResult: ({ path: saved }, seqId) => {
+          if (saved === undefined) throw new APIResponseValidationError(`${path} returned no path`);
+          const { events } = this.#session.connection;
+          events.emit({ type: 'checkpoint-saved', target: this.modelId, path: saved, seqId });
+          return new SavedWeights(saved);
+        },
       },
       'checked',
     );
@@ -417,22 +368,22 @@ export class TrainingClient {
 
   /** One request, one turn, one result. The request is checked at the call; its number is taken when it is sent. */
   #operation<A, B = A>(
-    call: CallOptions,
-    operation: ModelWork<A>,
-    convert: (result: A) => B = (result) => result as unknown as B,
+    options: CallOptions,
+    work: ModelWork<A, B>,
     names?: ReadonlySet<string> | 'checked',
   ): TinkerFuture<B> {
-    return this.#lifecycle.start(
-      (onAccepted) => this.#queue.operation(operation, onAccepted).pipe(map(convert)),
-      this.#kind(operation.requestType),
-      call,
-      names,
-    );
+    return this.#start(work.requestType, (onAccepted) => this.#queue.operation(work, onAccepted), options, names);
   }
 }
 
 const LOSS_OPTIONS = optionNames<LossOptions>({ lossFnConfig: true });
 const SAMPLER_OPTIONS = optionNames<SamplingClientOptions>({ retry: true, recordStabilityInfo: true });
+
+/** The step would be billed and apply nothing. */
+const nothingToApply = (refused: Error): ValidationError =>
+  new ValidationError(`there is nothing to apply: the pass before this step was refused (${refused.message})`, {
+    cause: refused,
+  });
 
 function modelName(info: GetInfoResponse): string {
   const name = info.modelData.modelName ?? info.modelName;

@@ -1,7 +1,12 @@
-import type { RequestErrorCategory } from '../wire/futures.js';
-import { TinkerError, type TinkerErrorCode, type TinkerErrorOptions } from '../wire/tinkerError.js';
+import { RequestFailedError, TinkerError, type TinkerErrorCode, type TinkerErrorOptions } from '../wire/tinkerError.js';
 
-export { isTinkerError, TinkerError, ValidationError, type TinkerErrorCode } from '../wire/tinkerError.js';
+export {
+  isTinkerError,
+  RequestFailedError,
+  TinkerError,
+  ValidationError,
+  type TinkerErrorCode,
+} from '../wire/tinkerError.js';
 export { CredentialError } from '../transport/auth.js';
 
 /** What an {@link APIStatusError} is made of. */
@@ -92,21 +97,6 @@ export class StuckError extends APIConnectionError {
 /** The answer does not follow the protocol; the message names the path, never the value. */
 export class APIResponseValidationError extends TinkerError {
   readonly code = 'invalid_response';
-}
-
-/** The service accepted the work and then failed at it. `category` tells whose fault it was. */
-export class RequestFailedError extends TinkerError {
-  readonly code = 'request_failed';
-  /** Whose fault it was, as the service reports it: `user`, `server` or `unknown`. */
-  readonly category: RequestErrorCategory;
-
-  constructor(
-    message: string,
-    { category, ...options }: TinkerErrorOptions & { readonly category: RequestErrorCategory },
-  ) {
-    super(message, options);
-    this.category = category;
-  }
 }
 
 /**

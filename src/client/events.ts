@@ -1,4 +1,4 @@
-import { Subject, type Observable } from 'rxjs';
+import { Subject, type Observable, type SchedulerLike } from 'rxjs';
 import type { QueueState } from '../wire/futures.js';
 import type { FinishStatus } from '../wire/session.js';
 import type { TinkerError } from '../wire/tinkerError.js';
@@ -276,10 +276,10 @@ export class EventBus {
   /** The same for the log and for telemetry, without what is told of every request. */
   readonly notable = new Subject<TinkerEvent>();
 
-  /** Durations are measured by `now`; events are stamped with the time of day. */
+  /** Durations are measured by the scheduler; events are stamped with the time of day. */
   constructor(
-    readonly now: () => number,
-    readonly timeOfDay: () => number = now,
+    readonly scheduler: Pick<SchedulerLike, 'now'>,
+    readonly timeOfDay: Pick<SchedulerLike, 'now'> = scheduler,
   ) {}
 
   get events$(): Observable<TinkerEvent> {
@@ -289,7 +289,7 @@ export class EventBus {
   /** Takes over the event: it is stamped and emitted as it is, since copying each one is slow. */
   emit(event: WithoutTime<TinkerEvent> & { atMs?: number }): void {
     if (!this.all.observed && !this.notable.observed) return;
-    event.atMs = this.timeOfDay();
+    event.atMs = this.timeOfDay.now();
     this.all.next(event as TinkerEvent);
     this.notable.next(event as TinkerEvent);
   }

@@ -28,6 +28,10 @@ export {
 } from './RestClient.js';
 export {
   SamplingClient,
+  type Asked,
+  type ReplyOptions,
+  type ReplyStreamOptions,
+  type SampledReply,
   type ComputeLogprobsOptions,
   type FromHandleOptions,
   type SampleOptions,

@@ -7,12 +7,8 @@ export interface Outcome {
   readonly note?: string;
 }
 
-/** One question to a server. */
-export interface Probe {
-  /** `group: what`, also the name in the profile. */
-  readonly feature: string;
-  readonly run: (prober: Prober) => Promise<Outcome>;
-}
+/** Questions to a server, by their names in the profile: `group: what`. */
+export type Probes = Readonly<Record<string, (prober: Prober) => Promise<Outcome>>>;
 
 export const yes = (note?: string): Outcome => ({ state: 'yes', ...(note === undefined ? {} : { note }) });
 export const no = (note: string): Outcome => ({ state: 'no', note });
@@ -30,15 +26,6 @@ export async function refuses(work: () => Promise<unknown>): Promise<Outcome> {
     if (!(error instanceof Refused)) throw error;
     if (error.status === 408) return no('never answered');
     return error.status >= 500 ? no(`crashes: ${error.message}`) : yes();
-  }
-}
-
-/** What a probe found; a refusal is a no, in the server's words. */
-export async function runProbe({ run }: Probe, prober: Prober): Promise<Outcome> {
-  try {
-    return await run(prober);
-  } catch (error) {
-    return no((error as Error).message);
   }
 }
 

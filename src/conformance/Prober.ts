@@ -113,7 +113,7 @@ export class Prober {
     return this.#spare;
   }
 
-  /** Makes room for the next model, where the server can. */
+  /** Makes room for the next model, if the server supports that. */
   async release({ id }: ProbedModel): Promise<void> {
     await this.work('unload_model', { model_id: id, type: 'unload_model' }).catch(() => undefined);
   }

@@ -1,5 +1,6 @@
 import type { Either } from 'fp-ts/lib/Either.js';
 import { plainLine } from '../support/plainText.js';
+import { parseJson } from '../support/parseJson.js';
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -33,14 +34,10 @@ function complaint(entry: unknown): string {
 
 export const isRefusal = (json: Json): boolean => json['error'] !== undefined && json['error'] !== null;
 
-/** A body as JSON; nothing where it is something else. */
+/** A body as JSON; nothing if it is something else. */
 export function asText(body: Uint8Array): Json {
-  try {
-    const value: unknown = JSON.parse(new TextDecoder().decode(body));
-    return typeof value === 'object' && value !== null ? (value as Json) : {};
-  } catch {
-    return {};
-  }
+  const value = parseJson(new TextDecoder().decode(body));
+  return typeof value === 'object' && value !== null ? (value as Json) : {};
 }
 
 export function valueOf<A>(decoded: Either<unknown, A>): A {

@@ -3,6 +3,7 @@
  *
  * @module tinker-rx/conformance
  */
+import '../support/checkNode.js';
 export {
   checkUse,
   foresee,

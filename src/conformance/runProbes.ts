@@ -3,20 +3,21 @@ import { checkpointProbes } from './checkpointProbes.js';
 import { limitProbes } from './limitProbes.js';
 import { lossProbes } from './lossProbes.js';
 import { orderProbes } from './orderProbes.js';
-import { runProbe, type Probe } from './Probe.js';
+import { no, type Probes } from './Probe.js';
 import type { Prober } from './Prober.js';
 import { sampleProbes } from './sampleProbes.js';
 import { wireProbes } from './wireProbes.js';
 
 /** In the order in which they run: how to send a pass is found out first. */
-export const PROBES: readonly Probe[] = [
+const PROBES: Probes = {
   ...wireProbes,
   ...lossProbes,
   ...sampleProbes,
   ...orderProbes,
   ...checkpointProbes,
   ...limitProbes,
-];
+};
+export const FEATURES: readonly string[] = Object.keys(PROBES);
 
 /** Asks a server everything, one question after the other. `onFeature` hears of each answer. */
 export async function runProbes(
@@ -25,10 +26,11 @@ export async function runProbes(
   onFeature: (name: string, feature: Feature) => void = () => {},
 ): Promise<ServerProfile> {
   const features: Record<string, Feature> = {};
-  for (const probe of PROBES) {
-    const outcome = await runProbe(probe, prober);
-    features[probe.feature] = outcome;
-    onFeature(probe.feature, outcome);
+  for (const [feature, probe] of Object.entries(PROBES)) {
+    // A refusal is a no, in the server's words.
+    const outcome = await probe(prober).catch((error: unknown) => no((error as Error).message));
+    features[feature] = outcome;
+    onFeature(feature, outcome);
   }
   await prober.end();
   const takenAt = new Date(prober.now()).toISOString();

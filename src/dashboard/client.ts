@@ -13,6 +13,7 @@ export type {
   DashboardSample,
   DashboardTry,
   Failure,
+  Flow,
   Load,
   Note,
   OpenRequest,

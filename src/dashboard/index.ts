@@ -3,6 +3,7 @@
  *
  * @module tinker-rx/dashboard
  */
+import '../support/checkNode.js';
 export * from './client.js';
 export {
   type Dashboard,
@@ -11,4 +12,5 @@ export {
   type SampleToShow,
   serveDashboard,
   type ShowSamplesOptions,
+  type ShowStepsOptions,
 } from './serveDashboard.js';

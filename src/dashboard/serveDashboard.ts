@@ -1,15 +1,17 @@
 import { randomBytes } from 'node:crypto';
+import type { Either } from 'fp-ts/lib/Either.js';
 import { asyncScheduler, isObservable, type MonoTypeOperatorFunction, type Observable, type SchedulerLike } from 'rxjs';
 import type { TinkerEvent } from '../client/events.js';
 import type { PendingWork } from '../client/session/pending.js';
-import type { Step } from '../operators/step.js';
+import { flow$, type FlowReport } from '../operators/pressure/flow.js';
+import type { Step } from '../operators/training/step.js';
 import { evalPages } from './server/evalPages.js';
 import { Feed } from './server/Feed.js';
-import { listen } from './server/listen.js';
+import { servePage } from './server/servePage.js';
 import type { SampleToShow, ShowSamplesOptions } from './server/sampleChanges.js';
-import { FeedWriter } from './server/FeedWriter.js';
+import { FeedWriter, type ShowStepsOptions } from './server/FeedWriter.js';
 
-export type { SampleToShow, ShowSamplesOptions };
+export type { SampleToShow, ShowSamplesOptions, ShowStepsOptions };
 
 /** What a dashboard shows. All of it is optional, and more can be shown later through the {@link Dashboard}. */
 export interface DashboardSource {
@@ -30,6 +32,8 @@ export interface DashboardSource {
   readonly samples?: Observable<SampleToShow>;
   /** Folders that `metricsLog` or `rlLog` writes, or folders of such: shown as they are and as they grow. */
   readonly log?: string | readonly string[];
+  /** What the named operators do, read while a page is open. Default: `flow$`, all those of this process. */
+  readonly flow$?: Observable<readonly FlowReport[]>;
   /** Result files of evaluations, or folders of such: `/compare` puts two of them side by side. */
   readonly evals?: string | readonly string[];
 }
@@ -64,9 +68,11 @@ export interface Dashboard {
    * Shows steps on their way: `batches.pipe(train(…), dashboard.showSteps('first'))`, and of steps of reinforcement learning their
    * rollouts. Passes everything on as it is.
    */
-  showSteps<T extends Step = Step>(run?: string): MonoTypeOperatorFunction<T>;
-  /** Shows results of sampling on their way: `prompts.pipe(sampleFrom(…), dashboard.showSamples({ decode }))`. */
-  showSamples<T extends SampleToShow>(options?: ShowSamplesOptions): MonoTypeOperatorFunction<T>;
+  showSteps<T extends Step = Step>(run?: string, options?: ShowStepsOptions): MonoTypeOperatorFunction<T>;
+  /** Shows results of sampling on their way: `prompts.pipe(sampleFrom(…), dashboard.showSamples({ decode }))`. Settled results, too: failures pass. */
+  showSamples<T extends SampleToShow | Either<unknown, SampleToShow>>(
+    options?: ShowSamplesOptions,
+  ): MonoTypeOperatorFunction<T>;
   /** Ends every connection and stops listening. Safe to repeat. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -106,7 +112,7 @@ export async function serveDashboard(
   const given: DashboardSource = isObservable(source) ? { events$: source } : source;
   const { evals = [] } = given;
   const more = evalPages(typeof evals === 'string' ? [evals] : evals);
-  const server = await listen(feed, { port, host, access, more }).catch((error: unknown) => {
+  const server = await servePage(feed, { port, host, access, more }).catch((error: unknown) => {
     feed.close();
     throw error;
   });
@@ -116,6 +122,7 @@ export async function serveDashboard(
     if (client?.events$ !== undefined) writer.subscribeEvents(client.events$);
     if (client?.pending !== undefined) writer.subscribeLoad(() => client.pending!());
   }
+  writer.subscribeFlow(given.flow$ ?? flow$);
   const runs = steps === undefined ? {} : isObservable(steps) ? { [DEFAULT_RUN]: steps } : steps;
   for (const [run, each] of Object.entries(runs)) writer.subscribeSteps(run, each);
   if (samples !== undefined) writer.subscribeSamples(samples);
@@ -134,7 +141,7 @@ export async function serveDashboard(
     get clients() {
       return feed.clients;
     },
-    showSteps: <T extends Step>(run = DEFAULT_RUN) => writer.showSteps<T>(run),
+    showSteps: <T extends Step>(run = DEFAULT_RUN, options?: ShowStepsOptions) => writer.showSteps<T>(run, options),
     showSamples: (options) => writer.showSamples(options),
     close: closeOnce,
     [Symbol.asyncDispose]: closeOnce,

@@ -1,16 +1,20 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { Dials } from './dials/dials.js';
+import type { Controls } from './controls/controls.js';
 import { routesOf } from './endpoints/routes.js';
 import { Engine } from './engine/index.js';
+import type { EnginePort } from './enginePort.js';
 import { credentialOf, randomApiKey } from './http/auth.js';
 import { Router } from './http/router.js';
 import { HttpServer } from './http/server.js';
 import { FILES } from './http/signedUrls.js';
-import { resolveOptions, type LocalTinkerOptions } from './options.js';
-import { lockFolder } from './store/folderLock.js';
+import { resolveOptions, type LocalTinkerOptions, type ResolvedOptions } from './options.js';
+import { lockFolder } from '../support/files/lockFolder.js';
 import { openService, type LocalService } from './service/localService.js';
+import { openModel, type ModelSource } from './weights/openModel.js';
+import type { OpenedModel } from './weights/OpenedModel.js';
 
 /**
  * The Tinker service on this machine: a small model that really learns, behind the real protocol.
@@ -44,24 +48,28 @@ export class LocalTinker {
   /**
    * Starts the engine, opens the data folder and listens.
    *
-   * @throws RangeError for an option that is out of range; the system's error when the port is taken.
+   * @throws RangeError for an option that is out of range; the system's error when the port is taken; an Error naming file, field or tensor
+   * for a model that cannot be loaded.
    */
   static async start(options: LocalTinkerOptions = {}): Promise<LocalTinker> {
     const resolved = resolveOptions(options);
     const apiKey = resolved.apiKey ?? randomApiKey();
     const { dataFolder, leaveFolder } = await prepareFolder(resolved.data);
-    const engine = resolved.engine ?? (await Engine.start());
+    const { engine, opened } = await startEngine(resolved).catch(async (error: unknown) => {
+      await leaveFolder();
+      throw error;
+    });
     const stopEngine = async () => {
       if (resolved.engine === undefined) await engine.close();
       await leaveFolder();
     };
-    const service = await openService({ options: resolved, engine, apiKey, dataFolder }).catch(
+    const service = await openService({ options: resolved, engine, apiKey, dataFolder, opened }).catch(
       async (error: unknown) => {
         await stopEngine();
         throw error;
       },
     );
-    const { dials } = service;
+    const { controls } = service;
     const server = new HttpServer({
       host: resolved.host,
       port: resolved.port,
@@ -73,11 +81,12 @@ export class LocalTinker {
         // Nothing of a body is read before the address is known to be a signed one.
         (context.method === 'PUT' && service.urls.isSigned(context)) ||
         service.auth.accepts(credentialOf(context)),
-      latencyMs: (endpoint) => (typeof dials.latencyMs === 'number' ? dials.latencyMs : dials.latencyMs(endpoint)),
-      nextFault: (method, endpoint) => dials.injector.next(method, endpoint),
+      latencyMs: (endpoint) =>
+        typeof controls.latencyMs === 'number' ? controls.latencyMs : controls.latencyMs(endpoint),
+      nextFault: (method, endpoint) => controls.injector.next(method, endpoint),
       onPause: ({ forMs, queueState, reason }) => {
-        dials.pause(queueState, reason);
-        setTimeout(() => dials.resume(), forMs).unref();
+        controls.pause(queueState, reason);
+        setTimeout(() => controls.resume(), forMs).unref();
       },
       onRequest: resolved.onRequest,
       onResponse: resolved.onResponse,
@@ -117,7 +126,7 @@ export class LocalTinker {
       `Tinker service at ${this.url}`,
       `  models  ${models.join(', ')}`,
       `  data    ${this.dataFolder}`,
-      `  clock   ${this.dials.clockMs === 0 ? 'off' : `${this.dials.clockMs} ms`}`,
+      `  clock   ${this.controls.clockMs === 0 ? 'off' : `${this.controls.clockMs} ms`}`,
       '',
       `export TINKER_BASE_URL=${this.url}`,
       `export TINKER_API_KEY=${this.#apiKey}`,
@@ -125,8 +134,8 @@ export class LocalTinker {
   }
 
   /** Flags, clock, latency, faults, quotas and pauses, to be turned while the service runs. */
-  get dials(): Dials {
-    return this.#service.dials;
+  get controls(): Controls {
+    return this.#service.controls;
   }
 
   /** Cuts every connection, ends the engine, and removes the data folder if it was a temporary one. Safe to repeat. */
@@ -139,12 +148,38 @@ export class LocalTinker {
   }
 }
 
+/** Opens the models, loads them into a new engine, and closes their files. */
+async function startEngine(options: ResolvedOptions): Promise<{
+  readonly engine: EnginePort;
+  readonly opened: readonly OpenedModel[];
+}> {
+  const { engine, models, threads, memoryBytes, onLoading: onProgress } = options;
+  if (engine !== undefined) return { engine, opened: [] };
+  const opened: OpenedModel[] = [];
+  try {
+    for (const source of models) opened.push(await openModel(await locate(source)));
+    const names = opened.map(({ shape }) => shape.name);
+    const twice = names.find((name, index) => names.indexOf(name) < index);
+    if (twice !== undefined) throw new RangeError(`two models are named ${twice}: give one of them another name`);
+    return { engine: await Engine.start({ models: opened, threads, memoryBytes, onProgress }), opened };
+  } finally {
+    await Promise.all(opened.map((model) => model.close()));
+  }
+}
+
+/** A text is a path of this machine where there is one; else it may be a repository of the hub, whose code is loaded only then. */
+async function locate(source: string | ModelSource): Promise<ModelSource> {
+  if (typeof source !== 'string') return source;
+  if (existsSync(source)) return { path: source };
+  const { fetchModel, isRepository } = await import('./weights/fetchModel.js');
+  return isRepository(source) ? fetchModel(source) : { path: source };
+}
+
 async function prepareFolder(
   data: string | undefined,
 ): Promise<{ readonly dataFolder: string; readonly leaveFolder: () => Promise<void> }> {
   if (data !== undefined) {
     const dataFolder = resolve(data);
-    await mkdir(dataFolder, { recursive: true });
     return { dataFolder, leaveFolder: await lockFolder(dataFolder) };
   }
   const dataFolder = await mkdtemp(join(tmpdir(), 'tinker-rx-'));

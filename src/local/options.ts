@@ -1,9 +1,11 @@
 import type { ClientConfig, DynamicConfig } from '../wire/index.js';
-import type { Latency } from './dials/dials.js';
-import type { FaultPlan } from './dials/faults.js';
-import type { Quotas } from './dials/quota.js';
+import type { Latency } from './controls/controls.js';
+import type { FaultPlan } from './controls/faults.js';
+import type { Quotas } from './controls/quota.js';
 import type { EnginePort } from './enginePort.js';
+import type { LoadProgress } from './engine/loadModel.js';
 import type { SeenRequest, SeenResponse } from './http/seen.js';
+import type { ModelSource } from './weights/openModel.js';
 
 /** Options of `startLocalTinker`. */
 export interface LocalTinkerOptions {
@@ -17,7 +19,7 @@ export interface LocalTinkerOptions {
   readonly data?: string;
   /** `skyrl` behaves like the JSON-only SkyRL server. Default `tinker`. */
   readonly dialect?: 'tinker' | 'skyrl';
-  /** Length of a lock-step cycle, in milliseconds. Default 0: work runs as soon as it arrives. `Infinity`: cycles start by `dials.step()`. */
+  /** Length of a lock-step cycle, in milliseconds. Default 0: work runs as soon as it arrives. `Infinity`: cycles start by `controls.step()`. */
   readonly clockMs?: number;
   /** Default 0. */
   readonly latencyMs?: Latency;
@@ -71,11 +73,22 @@ export interface LocalTinkerOptions {
   readonly onRequest?: (request: SeenRequest) => void;
   /** Called when an answer is written or the connection was cut. */
   readonly onResponse?: (response: SeenResponse) => void;
+  /**
+   * Language models to load beside the byte models, of Llama's, Qwen2's and Qwen3's architectures: folders as Hugging Face lays them out,
+   * `.gguf` files, or repositories of the Hugging Face hub, which are downloaded into its cache once. Default: none.
+   */
+  readonly models?: readonly (string | ModelSource)[];
+  /** Threads that compute. Results do not depend on it. Default 1, or with `models` as many as there are cores, up to 8. */
+  readonly threads?: number;
+  /** The most memory for weights and work, in bytes. Default 2 GiB, or with `models` 4 GiB, which is also the most. */
+  readonly memoryBytes?: number;
+  /** Called for each tensor of `models` that was loaded. */
+  readonly onLoading?: (progress: LoadProgress) => void;
   /** Instead of the engine that is started otherwise; not closed by `close`. */
   readonly engine?: EnginePort;
 }
 
-type Optional = 'data' | 'onRequest' | 'onResponse' | 'engine' | 'apiKey';
+type Optional = 'data' | 'onRequest' | 'onResponse' | 'engine' | 'apiKey' | 'threads' | 'memoryBytes' | 'onLoading';
 export type ResolvedOptions = Required<Omit<LocalTinkerOptions, Optional>> & Pick<LocalTinkerOptions, Optional>;
 
 /** Fills in the defaults. @throws RangeError naming the option that is out of range. */
@@ -107,6 +120,7 @@ export function resolveOptions(options: LocalTinkerOptions): ResolvedOptions {
     sampledLogprobs: 'raw',
     refuseOverflow: false,
     refuseUnknownInputs: false,
+    models: [],
     ...withoutUndefined(options),
   };
   if (apiKey !== undefined && !/^tml-[\x21-\x7e]{1,200}$/.test(apiKey)) {
@@ -114,6 +128,8 @@ export function resolveOptions(options: LocalTinkerOptions): ResolvedOptions {
   }
   if (!['raw', 'scaled'].includes(resolved.sampledLogprobs))
     throw new RangeError(`sampledLogprobs must be 'raw' or 'scaled', got ${String(resolved.sampledLogprobs)}`);
+  if (resolved.engine !== undefined && resolved.models.length > 0)
+    throw new RangeError('models are loaded by the engine that is started here: give models or engine, not both');
   for (const key of NOT_NEGATIVE) {
     if (!(resolved[key] >= 0)) throw new RangeError(`${key} must be ≥ 0, got ${resolved[key]}`);
   }

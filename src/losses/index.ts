@@ -3,6 +3,7 @@
  *
  * @module tinker-rx/losses
  */
+import '../support/checkNode.js';
 export { addLosses } from './addLosses.js';
 export { checkLoss, type CheckLossOptions, type GradientCheck, type LossCheck, type LossChecker } from './checkLoss.js';
 export {

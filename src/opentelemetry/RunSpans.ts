@@ -11,7 +11,6 @@ export class RunSpans {
   readonly #tree: SpanTree;
   readonly #run: Branch;
   readonly #samples: SampleSpans;
-  readonly #content: Content | undefined;
   /** Of each model: how many optimizer steps were sent, and how many are done. */
   readonly #sent = new Map<string, number>();
   readonly #done = new Map<string, number>();
@@ -22,11 +21,17 @@ export class RunSpans {
   /** The step of the first weights: a run that was resumed does not begin at 0. */
   #first: number | undefined;
 
-  constructor(tracer: Tracer, name: string, atMs: number, attributes: Attributes, content: Content | undefined) {
+  constructor(
+    tracer: Tracer,
+    name: string,
+    atMs: number,
+    attributes: Attributes,
+    private readonly content: Content | undefined,
+    model: string | undefined,
+  ) {
     this.#tree = new SpanTree(tracer);
     this.#run = this.#tree.start('run', name, undefined, atMs, attributes);
-    this.#content = content;
-    this.#samples = new SampleSpans(this.#tree, this.#run, content);
+    this.#samples = new SampleSpans(this.#tree, this.#run, content, model);
   }
 
   next(event: TinkerEvent | RlEvent, atMs: number): void {
@@ -50,7 +55,7 @@ export class RunSpans {
         const error = event.type === 'request-failed' ? event.error : new Error('abandoned');
         if (event.requestId === undefined) return;
         if (event.requestType === 'Sample') return this.#samples.finished(event.requestId, atMs, error);
-        return this.#tree.fail(`request ${event.requestId}`, atMs, error, this.#content !== undefined);
+        return this.#tree.fail(`request ${event.requestId}`, atMs, error, this.content !== undefined);
       }
       case 'step-end':
         return this.#endStep(event.target, event.metrics, atMs);
@@ -74,7 +79,7 @@ export class RunSpans {
           [ATTRIBUTE.tokens]: event.tokens,
         });
       case 'rollout-failed': {
-        const withMessage = this.#content !== undefined;
+        const withMessage = this.content !== undefined;
         this.#tree.fail(`rollout ${event.order} ${event.index}`, atMs, event.error, withMessage);
         this.#tree.event(this.#run, SPAN_EVENT.rolloutFailed, { [ATTRIBUTE.order]: event.order }, atMs);
         return;
@@ -93,7 +98,7 @@ export class RunSpans {
   /** Ends every span. A run that failed says so. */
   end(atMs: number, error?: unknown): void {
     this.#samples.flush(atMs);
-    if (error !== undefined) this.#tree.fail('run', atMs, error, this.#content !== undefined);
+    if (error !== undefined) this.#tree.fail('run', atMs, error, this.content !== undefined);
     this.#tree.endAll(atMs);
   }
 

@@ -1,6 +1,7 @@
-import type { Attributes } from '@opentelemetry/api';
+import { SpanKind, type Attributes } from '@opentelemetry/api';
 import type { TinkerEvent } from '../client/events.js';
 import type { RlEvent } from '../rl/pacing/rlEvent.js';
+import { countTokens } from '../wire/countTokens.js';
 import type { ModelInput } from '../wire/modelInput.js';
 import { ATTRIBUTE, SPAN } from './names.js';
 import type { Branch, SpanTree } from './SpanTree.js';
@@ -28,16 +29,24 @@ const MAX_UNCLAIMED = 4096;
  * Spans of samples. Joins rollout and client events by request id.
  */
 export class SampleSpans {
-  readonly #tree: SpanTree;
-  readonly #run: Branch;
-  readonly #content: Content | undefined;
   readonly #requests = new Map<string, SampleRequest>();
   #ofRollouts = 0;
 
-  constructor(tree: SpanTree, run: Branch, content: Content | undefined) {
-    this.#tree = tree;
-    this.#run = run;
-    this.#content = content;
+  /** What the conventions ask of every call of a model, from its start on. */
+  readonly #call: Attributes;
+
+  constructor(
+    private readonly tree: SpanTree,
+    private readonly run: Branch,
+    private readonly content: Content | undefined,
+    model: string | undefined,
+  ) {
+    this.#call = {
+      // The service gets a prompt and continues it. Chats are made into prompts by the client.
+      [ATTRIBUTE.operation]: 'text_completion',
+      [ATTRIBUTE.provider]: 'tinker',
+      ...(model === undefined ? {} : { [ATTRIBUTE.requestModel]: model }),
+    };
   }
 
   sent({ requestId, target }: TinkerEvent & { readonly type: 'request-sent' }, atMs: number): void {
@@ -70,17 +79,16 @@ export class SampleSpans {
     if (event.type === 'sample-started') {
       this.#ofRollouts++;
       const attributes = {
-        [ATTRIBUTE.operation]: 'chat',
-        [ATTRIBUTE.system]: 'tinker',
+        ...this.#call,
         [ATTRIBUTE.sample]: sample,
-        [ATTRIBUTE.inputTokens]: textTokens(event.prompt).length,
+        [ATTRIBUTE.inputTokens]: countTokens(event.prompt),
       };
-      const rollout = this.#tree.get(`rollout ${order} ${index ?? 0}`) ?? this.#run;
-      this.#tree.start(key, SPAN.sample, rollout, atMs, attributes);
+      const rollout = this.tree.get(`rollout ${order} ${index ?? 0}`) ?? this.run;
+      this.tree.start(key, SPAN.sample, rollout, atMs, attributes, SpanKind.CLIENT);
       return;
     }
     this.#ofRollouts--;
-    const branch = this.#tree.get(key);
+    const branch = this.tree.get(key);
     const request = event.requestId === undefined ? undefined : this.#requests.get(event.requestId);
     if (event.requestId !== undefined) this.#requests.delete(event.requestId);
     if (branch !== undefined && request !== undefined) {
@@ -88,14 +96,14 @@ export class SampleSpans {
       this.#tellWaits(branch, request);
     }
     if (event.type === 'sample-failed') {
-      const withMessage = this.#content !== undefined;
+      const withMessage = this.content !== undefined;
       return event.error === undefined
-        ? this.#tree.end(key, atMs, { [ATTRIBUTE.errorType]: 'cancelled' })
-        : this.#tree.fail(key, atMs, event.error, withMessage);
+        ? this.tree.end(key, atMs, { [ATTRIBUTE.errorType]: 'cancelled' })
+        : this.tree.fail(key, atMs, event.error, withMessage);
     }
     const { turns } = event;
     const outputTokens = turns.reduce((sum, { sequence }) => sum + sequence.tokens.length, 0);
-    this.#tree.end(key, atMs, {
+    this.tree.end(key, atMs, {
       [ATTRIBUTE.outputTokens]: outputTokens,
       [ATTRIBUTE.finishReasons]: turns.map(({ sequence }) => sequence.stopReason),
       ...(turns[0]?.step === undefined ? {} : { [ATTRIBUTE.policyStep]: turns[0].step }),
@@ -114,25 +122,32 @@ export class SampleSpans {
   #alone(requestId: string, { sentMs, attributes, waits, endedMs, error }: SampleRequest): void {
     this.#requests.delete(requestId);
     const key = `request ${requestId}`;
-    this.#tellWaits(this.#tree.start(key, SPAN.sample, this.#run, sentMs, attributes), { waits });
-    if (error === undefined) this.#tree.end(key, endedMs!);
-    else this.#tree.fail(key, endedMs!, error, this.#content !== undefined);
+    const told = { ...this.#call, ...attributes };
+    this.#tellWaits(this.tree.start(key, SPAN.sample, this.run, sentMs, told, SpanKind.CLIENT), { waits });
+    if (error === undefined) this.tree.end(key, endedMs!);
+    else this.tree.fail(key, endedMs!, error, this.content !== undefined);
   }
 
   #tellWaits(branch: Branch, { waits }: Pick<SampleRequest, 'waits'>): void {
-    for (const { wait, atMs } of waits) this.#tree.event(branch, wait.name, wait.attributes, atMs);
+    for (const { wait, atMs } of waits) this.tree.event(branch, wait.name, wait.attributes, atMs);
   }
 
   #contentOf(turns: (OfRollout & { readonly type: 'sample-finished' })['turns']): Attributes {
-    const content = this.#content;
+    const content = this.content;
     const first = turns[0];
     if (content === undefined || first === undefined) return {};
-    return {
-      [ATTRIBUTE.prompt]: content.decode(textTokens(first.prompt)),
-      [ATTRIBUTE.completion]: turns.map(({ sequence }) => content.decode(sequence.tokens)),
-    };
+    const input = [{ role: 'user', parts: textParts(content.decode(textTokens(first.prompt))) }];
+    const output = turns.map(({ sequence: { tokens, stopReason } }) => ({
+      role: 'assistant',
+      parts: textParts(content.decode(tokens)),
+      finish_reason: stopReason,
+    }));
+    // As JSON: OpenTelemetry's attributes for JavaScript hold no objects.
+    return { [ATTRIBUTE.inputMessages]: JSON.stringify(input), [ATTRIBUTE.outputMessages]: JSON.stringify(output) };
   }
 }
+
+const textParts = (content: string) => [{ type: 'text', content }];
 
 /** The tokens of a prompt's text; images and audio are left out. */
 const textTokens = ({ chunks }: ModelInput): readonly number[] =>

@@ -1,5 +1,6 @@
 import {
   context,
+  SpanKind,
   SpanStatusCode,
   trace,
   type Attributes,
@@ -17,19 +18,23 @@ export interface Branch {
 /** Open spans by key, from which children are made. Ends every span once, at the time it is told. */
 export class SpanTree {
   readonly #open = new Map<string, Branch>();
-  readonly #tracer: Tracer;
 
-  constructor(tracer: Tracer) {
-    this.#tracer = tracer;
-  }
+  constructor(private readonly tracer: Tracer) {}
 
   get(key: string): Branch | undefined {
     return this.#open.get(key);
   }
 
-  start(key: string, name: string, parent: Branch | undefined, atMs: number, attributes: Attributes): Branch {
+  start(
+    key: string,
+    name: string,
+    parent: Branch | undefined,
+    atMs: number,
+    attributes: Attributes,
+    kind = SpanKind.INTERNAL,
+  ): Branch {
     const outside = parent?.inside ?? context.active();
-    const span = this.#tracer.startSpan(name, { startTime: new Date(atMs), attributes }, outside);
+    const span = this.tracer.startSpan(name, { startTime: new Date(atMs), attributes, kind }, outside);
     const branch = { span, inside: trace.setSpan(outside, span) };
     this.#open.set(key, branch);
     return branch;

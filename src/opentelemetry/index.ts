@@ -3,5 +3,6 @@
  *
  * @module tinker-rx/opentelemetry
  */
+import '../support/checkNode.js';
 export { ATTRIBUTE, SPAN, SPAN_EVENT } from './names.js';
 export { toOpenTelemetry, type OpenTelemetryOptions } from './toOpenTelemetry.js';

@@ -1,4 +1,7 @@
-/** Every name of a span, a span event and an attribute. Those of generative models are OpenTelemetry's own conventions. */
+/**
+ * Every name of a span, a span event and an attribute. Those that begin with `gen_ai.` are of OpenTelemetry's conventions for
+ * generative models.
+ */
 
 export const SPAN = {
   run: 'tinker.run',
@@ -44,11 +47,12 @@ export const ATTRIBUTE = {
   waitedMs: 'tinker.wait.ms',
   waitsFor: 'tinker.wait.for',
   operation: 'gen_ai.operation.name',
-  system: 'gen_ai.system',
+  provider: 'gen_ai.provider.name',
+  requestModel: 'gen_ai.request.model',
   inputTokens: 'gen_ai.usage.input_tokens',
   outputTokens: 'gen_ai.usage.output_tokens',
   finishReasons: 'gen_ai.response.finish_reasons',
-  prompt: 'gen_ai.prompt',
-  completion: 'gen_ai.completion',
+  inputMessages: 'gen_ai.input.messages',
+  outputMessages: 'gen_ai.output.messages',
   errorType: 'error.type',
 } as const;

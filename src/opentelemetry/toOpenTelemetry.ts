@@ -12,8 +12,10 @@ export interface OpenTelemetryOptions {
   readonly tracer?: Tracer;
   /** Name of the run's span. Default `tinker.run`. */
   readonly name?: string;
-  /** Of the run's span: model, data, git commit. Default none. */
+  /** Of the run's span: data, git commit. Default none. */
   readonly attributes?: Attributes;
+  /** The name of the model, `gen_ai.request.model` of every sample. Default: not sent. */
+  readonly model?: string;
   /** Puts prompts, completions and the messages of errors into spans: a tokenizer, to decode them with. Default: no content leaves. */
   readonly content?: Content;
   /** Tells the time of events that do not carry it. Default `asyncScheduler`. */
@@ -33,7 +35,7 @@ export interface OpenTelemetryOptions {
  * complete, fail, or the subscription is unsubscribed, every open span is ended. Holds open spans, and up to 4,096 samples whose rollout is not known yet.
  *
  * @example
- * toOpenTelemetry(merge(service.events$, rlEvents$), { attributes: { model } });
+ * toOpenTelemetry(merge(service.events$, rlEvents$), { model });
  */
 export function toOpenTelemetry(
   events$: Observable<TinkerEvent | RlEvent>,
@@ -41,11 +43,12 @@ export function toOpenTelemetry(
     tracer = trace.getTracer('tinker-rx'),
     name = SPAN.run,
     attributes = {},
+    model,
     content,
     scheduler = asyncScheduler,
   }: OpenTelemetryOptions = {},
 ): Subscription {
-  const spans = new RunSpans(tracer, name, scheduler.now(), attributes, content);
+  const spans = new RunSpans(tracer, name, scheduler.now(), attributes, content, model);
   let isOver = false;
   const end = (error?: unknown) => {
     if (!isOver) spans.end(scheduler.now(), error);

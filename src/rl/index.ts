@@ -11,6 +11,7 @@
  *
  * @module tinker-rx/rl
  */
+import '../support/checkNode.js';
 export { advantages, type AdvantagesOptions, type ScoredGroup, type Scoring } from './learning/advantages.js';
 export { comparison } from './rewards/comparison.js';
 export {
@@ -28,14 +29,25 @@ export { grpo } from './learning/grpo.js';
 export type { GrpoOptions, KlPenaltyOptions, Reference, RlTrainer } from './learning/GrpoOptions.js';
 export { judge, type JudgeOptions } from './rewards/judge.js';
 export { LivePolicy, type PolicyVersion } from './pacing/LivePolicy.js';
+export { type McpClient, mcpTools, type McpToolsOptions } from './environments/mcpTools.js';
 export { type Compare, pairwise, type PairwiseOptions } from './rewards/pairwise.js';
+export type { Reward, TaskRow } from './rewards/Reward.js';
 export { reinforce, type ReinforceOptions } from './reinforce.js';
 export { resumeRl, type ResumeRlOptions, type RlResumePoint } from './log/resumeRl.js';
 export type { DropReason, RlEvent, RlListener, RlWarningCode, SampleEvent } from './pacing/rlEvent.js';
 export { rlLog, type RlLogOptions } from './log/rlLog.js';
 export type { ClipBounds, RlLoss } from './learning/rlLoss.js';
 export type { RlResume, RlStep } from './learning/rlStep.js';
-export { rlTool } from './environments/rlTool.js';
+export {
+  rlTool,
+  type RlTool,
+  type StandardResult,
+  type StandardSchema,
+  type ToolContext,
+  type ToolSet,
+  toolUse,
+  type ToolUseOptions,
+} from './environments/toolUse.js';
 export type {
   Agent,
   Graded,
@@ -53,13 +65,4 @@ export type {
 export { rollouts, type RolloutsOptions } from './sampling/rollouts.js';
 export { type Answer, singleTurn, type SingleTurnOptions } from './environments/singleTurn.js';
 export { taught, type TaughtOptions, type Teachers, type WeightedTeacher } from './environments/taught.js';
-export {
-  type RlTool,
-  type StandardResult,
-  type StandardSchema,
-  type ToolContext,
-  type ToolSet,
-  toolUse,
-  type ToolUseOptions,
-} from './environments/toolUse.js';
 export { type Grader, type WeightedReward, weightedRewards } from './rewards/weightedRewards.js';

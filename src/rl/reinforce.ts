@@ -1,6 +1,7 @@
 import { defer, identity, type Observable, type OperatorFunction } from 'rxjs';
 import type { SamplingClient } from '../client/SamplingClient.js';
-import type { Sampleable } from '../operators/sampleFrom.js';
+import { named } from '../operators/pressure/named.js';
+import type { Sampleable } from '../operators/sampling/sampleFrom.js';
 import { advantages } from './learning/advantages.js';
 import { type GroupReward, groupRewards } from './rewards/groupRewards.js';
 import { grpo } from './learning/grpo.js';
@@ -38,14 +39,18 @@ export function reinforce<T, S extends Sampleable = SamplingClient>(
     const judging =
       groupReward === undefined
         ? identity<Observable<Group<T>>>
-        : groupRewards(groupReward, {
-            onEvent,
-            ...(timeoutMs === undefined ? {} : { timeoutMs }),
-            ...(scheduler === undefined ? {} : { scheduler }),
-          });
-    return (source) => source.pipe(sampling, judging, advantages<T>(options.advantages), training);
+        : named(
+            'group rewards',
+            groupRewards(groupReward, {
+              onEvent,
+              ...(timeoutMs === undefined ? {} : { timeoutMs }),
+              ...(scheduler === undefined ? {} : { scheduler }),
+            }),
+          );
+    return (source) =>
+      source.pipe(named('rollouts', sampling), judging, advantages<T>(options.advantages), named('train', training));
   };
-  // Options are checked at the call; each subscriber has a policy of its own.
+  // Options are checked at the call; each subscriber has a separate policy.
   pipeline(new LivePolicy<S>());
   return (source) => defer(() => source.pipe(pipeline(new LivePolicy<S>())));
 }

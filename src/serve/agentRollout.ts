@@ -4,12 +4,10 @@ import type { Renderer } from '../chat/renderers/core/Renderer.js';
 import type { SamplingClient } from '../client/SamplingClient.js';
 import { numberOf, REWARDS } from '../rl/rewards/numberOf.js';
 import type { Rollout, RolloutHook } from '../rl/sampling/rollout.js';
-import { systemUuid } from '../transport/system.js';
+import { bareGateway } from './bareGateway.js';
 import { GatewayError } from './http/GatewayError.js';
-import { SchemaChecker } from './json/SchemaChecker.js';
 import type { RecordedSession } from './record/recordSession.js';
-import { ItemStore } from './responses/ItemStore.js';
-import { startGateway, type ServedGateway } from './startGateway.js';
+import { startGateway, type GatewayOptions, type ServedGateway } from './startGateway.js';
 
 /** Where an agent finds its model. */
 export interface AgentEndpoint {
@@ -36,6 +34,8 @@ export interface AgentRolloutOptions {
   readonly renderer: Renderer;
   /** Maximum tokens per request, also used if the agent sets no limit. Default 1024. */
   readonly maxTokens?: number;
+  /** Where its gateway listens, for agents on other machines. Default: any free port of this machine only. */
+  readonly gateway?: Pick<GatewayOptions, 'host' | 'port' | 'allowedHosts'>;
 }
 
 const MODEL = 'policy';
@@ -57,9 +57,9 @@ const MODEL = 'policy';
  */
 export function agentRollout<T>(
   run: (endpoint: AgentEndpoint, task: T) => ObservableInput<AgentResult> | AgentResult,
-  { renderer, maxTokens = 1024 }: AgentRolloutOptions,
+  { renderer, maxTokens = 1024, gateway: address = {} }: AgentRolloutOptions,
 ): RolloutHook<T, SamplingClient> {
-  const listening = new SharedGateway(maxTokens);
+  const listening = new SharedGateway(maxTokens, address);
   return (task, policy, { signal, seed }) =>
     from(listening.acquire()).pipe(
       concatMap((gateway) => {
@@ -90,13 +90,13 @@ function toRollout(result: AgentResult, { turns, branches }: RecordedSession): R
 
 /** One gateway for all rollouts that run at the same time. */
 class SharedGateway {
-  readonly #maxTokens: number;
   #users = 0;
   #gateway: Promise<ServedGateway> | undefined;
 
-  constructor(maxTokens: number) {
-    this.#maxTokens = maxTokens;
-  }
+  constructor(
+    private readonly maxTokens: number,
+    private readonly address: GatewayOptions,
+  ) {}
 
   acquire(): Promise<ServedGateway> {
     this.#users++;
@@ -104,25 +104,14 @@ class SharedGateway {
   }
 
   async #start(): Promise<ServedGateway> {
-    const checker = new SchemaChecker();
+    const { gateway, close } = bareGateway({
+      find: () => Promise.reject(new GatewayError(404, 'this address belongs to no rollout that is running')),
+      mainName: MODEL,
+      maxTokens: this.maxTokens,
+    });
     const { served } = await startGateway({
-      gateway: {
-        find: () => Promise.reject(new GatewayError(404, 'this address belongs to no rollout that is running')),
-        mainName: MODEL,
-        maxTokens: this.#maxTokens,
-        pieceTokens: undefined,
-        jsonRetries: 0,
-        checkJson: (schema, json) => checker.check(schema, json),
-        strict: false,
-        items: new ItemStore(),
-        nowMs: () => Date.now(),
-        newId: systemUuid,
-        onReply: () => undefined,
-      },
-      names: () => [MODEL],
-      reachable: () => true,
-      options: { maxRequests: 100_000 },
-      close: () => checker.close(),
+      ...{ gateway, close, names: () => [MODEL], reachable: () => true },
+      options: { ...this.address, maxRequests: 100_000 },
     });
     return served;
   }

@@ -1,12 +1,10 @@
 import { defer, map, of } from 'rxjs';
-import { anthropicRefusal, messages } from './anthropic/messages.js';
-import { countTokens } from './anthropic/countTokens.js';
+import { anthropicRefusal, messages, countTokens } from './anthropic/messages.js';
 import { chatCompletions } from './chat/chatCompletions.js';
 import { completions } from './completions/completions.js';
 import type { Endpoint, Gateway } from './http/Endpoint.js';
-import { GatewayError } from './http/GatewayError.js';
+import { GatewayError, openAiRefusal } from './http/GatewayError.js';
 import type { Route } from './http/GatewayServer.js';
-import { openAiRefusal } from './http/openAiRefusal.js';
 import { responses } from './responses/responses.js';
 
 const modelOf = (id: string): object => ({ id, object: 'model', created: 0, owned_by: 'tinker' });

@@ -18,7 +18,7 @@ import { SchemaChecker } from './json/SchemaChecker.js';
 import { ModelCache, withService, type SamplerSourceClient, type ServedSampler } from './models/ModelCache.js';
 import { Renewable } from './models/Renewable.js';
 import { ServiceWatch } from './models/ServiceWatch.js';
-import { ItemStore } from './responses/ItemStore.js';
+import { ItemStore } from './responses/items.js';
 import { positive, startGateway, type GatewayOptions, type ServedGateway } from './startGateway.js';
 
 /** Opens the sampler to serve, and opens it again when the service was started again and no longer knows it. */

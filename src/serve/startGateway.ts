@@ -5,10 +5,12 @@ import { ValidationError } from '../wire/tinkerError.js';
 import type { GatewayKey } from './http/access.js';
 import type { Gateway } from './http/Endpoint.js';
 import { GatewayError } from './http/GatewayError.js';
-import { GatewayServer } from './http/GatewayServer.js';
+import { GatewayServer, type Route } from './http/GatewayServer.js';
 import type { AccessEntry, Metrics } from './http/Metrics.js';
 import { recordSession, type RecordedSession, type Recorder } from './record/recordSession.js';
 import { findRoute, refusalOf } from './routes.js';
+import type { CallRecorder } from './traffic/CallRecorder.js';
+import { recordRoute } from './traffic/recordRoute.js';
 
 /** Where a gateway listens, who may call it and how much they may ask for. */
 export interface GatewayOptions {
@@ -34,6 +36,8 @@ export interface GatewayOptions {
   readonly heartbeatMs?: number;
   /** Told of every request that has ended: an access log. Default: nobody is. */
   readonly onRequest?: (entry: AccessEntry) => void;
+  /** Writes every call into a file, and takes ratings at `POST /feedback`. The gateway closes it. Default: nothing is written. */
+  readonly record?: CallRecorder;
 }
 
 /** Options of `ServedGateway.close`. */
@@ -64,6 +68,8 @@ export interface GatewayParts {
   readonly gateway: Gateway;
   /** The models that are listed. */
   readonly names: () => readonly string[];
+  /** Finds the endpoint of a path. Default: those that sample. */
+  readonly route?: (method: string, path: string, gateway: Gateway) => Route | undefined;
   readonly reachable: () => boolean;
   readonly options: GatewayOptions;
   /** Ends what belongs to the gateway, after its last request. */
@@ -81,6 +87,8 @@ export async function startGateway(
   const { port = 0, host = '127.0.0.1', allowedHosts = [], onRequest = () => undefined } = options;
   const { apiKey = `rx-${randomBytes(24).toString('base64url')}` } = options;
   const keys = namedKeys([{ key: apiKey, name: 'main' }, ...(options.keys ?? [])]);
+  const { record: recorder } = options;
+  recorder?.addSecrets(keys.map(({ key }) => key));
   const sessions = new Map<string, Recorder>();
   const gatewayOf = new Map(keys.map((key) => [key, limited(gateway, key)]));
   const server = new GatewayServer({
@@ -102,7 +110,10 @@ export async function startGateway(
       const session = sessions.get(id);
       if (session !== undefined) return findRoute(method, rest, session.gateway, names);
       const allowed = () => names().filter((name) => key.models?.includes(name) ?? true);
-      return findRoute(method, path, gatewayOf.get(key)!, allowed);
+      const limitedGateway = gatewayOf.get(key)!;
+      const find = parts.route ?? ((...asked) => findRoute(...asked, allowed));
+      const route = find(method, path, limitedGateway);
+      return recorder === undefined ? route : recordRoute(method, path, { route, gateway: limitedGateway, recorder });
     },
   });
   const address = await server.listen();
@@ -111,7 +122,10 @@ export async function startGateway(
   let closed: Promise<void> | undefined;
   const close = ({ drainMs = 0 }: CloseGatewayOptions = {}): Promise<void> => {
     if (drainMs === 0) server.cancelAll();
-    return (closed ??= server.close(drainMs).then(parts.close));
+    return (closed ??= server
+      .close(drainMs)
+      .then(parts.close)
+      .finally(() => recorder?.close()));
   };
 
   const record: ServedGateway['record'] = (policy, renderer) => {

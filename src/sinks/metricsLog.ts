@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { asyncScheduler, defer, type MonoTypeOperatorFunction, type SchedulerLike, tap } from 'rxjs';
-import type { Checkpoint } from '../operators/trainingBatch.js';
-import type { Step } from '../operators/step.js';
+import type { Checkpoint } from '../operators/training/trainingBatch.js';
+import type { Step } from '../operators/training/step.js';
 import { BadRowError } from '../sources/SourceError.js';
 import { JsonlFile } from '../support/files/jsonlFile.js';
 import { jsonLine } from '../support/files/jsonLine.js';

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { asyncScheduler, defer, type MonoTypeOperatorFunction, type SchedulerLike, tap } from 'rxjs';
-import type { Step } from '../operators/step.js';
+import type { Step } from '../operators/training/step.js';
 import { evaluationsOf, scalarsOf } from './internal/scalarsOf.js';
 import { TensorBoardFile } from './internal/tensorBoardFile.js';
 

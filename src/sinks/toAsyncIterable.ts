@@ -1,7 +1,7 @@
 import { finalize, type Observable, Subject, takeUntil } from 'rxjs';
 import { Queue } from '../support/Queue.js';
-import { Gate, withGate } from '../operators/gate.js';
-import { WatchedQueue } from '../operators/gates/WatchedQueue.js';
+import { Gate, withGate } from '../operators/pressure/gate.js';
+import { WatchedQueue } from '../operators/pressure/shared/backpressureEvents.js';
 
 /** Options of `toAsyncIterable`. */
 export interface ToAsyncIterableOptions {

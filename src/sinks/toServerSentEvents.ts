@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asyncScheduler, interval, type Observable, type SchedulerLike, Subscription } from 'rxjs';
 import { messageOf } from '../support/messageOf.js';
 import { checkAtLeast, checkPositive } from '../support/checks.js';
+import { SSE_COMPLETE } from '../support/http/sseComplete.js';
 import { jsonLine } from '../support/files/jsonLine.js';
 
 /** Options of `toServerSentEvents`. */
@@ -44,8 +45,9 @@ interface Sent {
  * ```
  * Subscribes to the source at once, and once for all clients. Each event has an id; a client that reconnects with the
  * id of the last one it saw gets what came since, as far as it is still held. When the source completes, clients get
- * what they lack and the connection ends; further requests are answered with 204: there will be no more. An error of the
- * source is sent as an event of type 'error' with its message, and then the same. A value for which `type` or `encode`
+ * what they lack and an event of type 'complete', and the connection ends; further requests are answered with 204: there
+ * will be no more. A page hears it with `events.addEventListener('complete', () => events.close())`. An error of the source
+ * is sent as an event of type 'error' with its message instead. A value for which `type` or `encode`
  * throws, or that is not JSON (it holds itself), is sent as an event of type 'unsendable' with the message; the others
  * follow. A client that reads too slowly is disconnected; others do not wait for it. Holds the last `replay` events.
  *
@@ -133,7 +135,10 @@ export function toServerSentEvents<T>(
         send(fields('error', { message: messageOf(error) }));
         end();
       },
-      complete: end,
+      complete: () => {
+        send(`event: ${SSE_COMPLETE.type}\ndata: ${SSE_COMPLETE.data}\n\n`);
+        end();
+      },
     }),
   );
   return {

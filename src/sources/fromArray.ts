@@ -1,5 +1,6 @@
-import type { Observable } from 'rxjs';
-import { fromIterable } from './fromIterable.js';
+import { Observable } from 'rxjs';
+import { findGate } from '../operators/pressure/shared/backpressureEvents.js';
+import { RowWalk } from './internal/RowWalk.js';
 
 /**
  * The values of an array, as fast as demand allows: data in memory, for `repeatEpochs` and endless runs.
@@ -13,5 +14,7 @@ import { fromIterable } from './fromIterable.js';
 export function fromArray<T>(values: readonly T[]): Observable<T> {
   const given: unknown = values;
   if (!Array.isArray(given)) throw new TypeError(`values must be an array, got ${typeof values}`);
-  return fromIterable(values);
+  return new Observable((subscriber) =>
+    new RowWalk<T>(subscriber, findGate('fromArray'), () => subscriber.complete()).walk(values),
+  );
 }

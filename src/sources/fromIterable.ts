@@ -1,5 +1,5 @@
 import { Observable } from 'rxjs';
-import { findGate } from '../operators/gates/backpressureEvents.js';
+import { findGate } from '../operators/pressure/shared/backpressureEvents.js';
 import { oneTime } from './internal/oneTime.js';
 import { RowWalk } from './internal/RowWalk.js';
 

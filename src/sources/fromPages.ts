@@ -1,8 +1,8 @@
 import { concatMap, defer, EMPTY, expand, from, map, type Observable, type ObservableInput } from 'rxjs';
 import { checkIntegers } from '../support/checks.js';
-import { findGate } from '../operators/gates/backpressureEvents.js';
-import { whenOpen } from '../operators/gates/whenOpen.js';
-import { keepGate } from '../operators/keepGate.js';
+import { findGate } from '../operators/pressure/shared/backpressureEvents.js';
+import { whenOpen } from '../operators/pressure/shared/whenOpen.js';
+import { keepGate } from '../operators/pressure/keepGate.js';
 
 /** What to ask a paged list for: the offset and limit, or the cursor that the last page gave. */
 export interface PageRequest<C> {

@@ -1,6 +1,6 @@
 import { Observable } from 'rxjs';
-import { withGate } from '../operators/gate.js';
-import { findGate } from '../operators/gates/backpressureEvents.js';
+import { withGate } from '../operators/pressure/gate.js';
+import { findGate } from '../operators/pressure/shared/backpressureEvents.js';
 import { RowWalk } from './internal/RowWalk.js';
 
 /** Options of `fromRowBatches`. */

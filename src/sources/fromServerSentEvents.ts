@@ -10,10 +10,11 @@ import {
   timer,
 } from 'rxjs';
 import { checkAtLeast, checkPositive } from '../support/checks.js';
-import { currentGate, underGate } from '../operators/gate.js';
+import { currentGate, underGate } from '../operators/pressure/gate.js';
+import { SSE_COMPLETE } from '../support/http/sseComplete.js';
 import { TinkerError } from '../wire/tinkerError.js';
 import { fromRowBatches } from './fromRowBatches.js';
-import { type ServerSentEvent, ServerSentEventParser } from './internal/serverSentEventParser.js';
+import { type ServerSentEvent, ServerSentEventParser } from '../support/http/ServerSentEventParser.js';
 
 export type { ServerSentEvent };
 
@@ -61,7 +62,8 @@ const MOST_A_TIMER_TAKES_MS = 2 ** 31 - 1;
  * fromServerSentEvents('/events').pipe(map(({ data }) => JSON.parse(data)))
  * ```
  * When a connection ends or breaks, it asks again after a wait, with the id of the last event, so that a server that
- * replays loses nothing. Like a browser's EventSource it completes when the server answers 204; unlike one it can send
+ * replays loses nothing. It completes at the event `complete` of `toServerSentEvents`, and like a browser's EventSource when
+ * the server answers 204; unlike one it can send
  * headers, and tries again after 408, 429 and 5xx. Any other refusal, and an event that is too long, is a
  * {@link ServerSentEventsError}. An address or a header that cannot be sent is a RangeError, at the call.
  * Unsubscribing closes the connection. While the bounded operator downstream is full it stops reading.
@@ -112,7 +114,14 @@ export function fromServerSentEvents(
       for (;;) {
         const { done, value } = await reader.read();
         if (done) return;
-        yield eventsIn(parser, decoder.decode(value, { stream: true }));
+        const events = eventsIn(parser, decoder.decode(value, { stream: true }));
+        const end = events.findIndex(({ type, data }) => type === SSE_COMPLETE.type && data === SSE_COMPLETE.data);
+        if (end >= 0) {
+          over = true;
+          yield events.slice(0, end);
+          return reader.cancel();
+        }
+        yield events;
         last = parser.lastEventId;
         if (parser.retryMs !== undefined) waitMs = Math.min(Math.max(parser.retryMs, SHORTEST_MS), LONGEST_MS);
       }

@@ -1,5 +1,5 @@
 import { map, type Observable, type SchedulerLike } from 'rxjs';
-import type { Checkpoint } from '../operators/trainingBatch.js';
+import type { Checkpoint } from '../operators/training/trainingBatch.js';
 import { pointOf, usableCheckpoints } from './reading/usableCheckpoints.js';
 
 /** Where a run stopped, and from where it can continue. */

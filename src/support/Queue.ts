@@ -17,6 +17,8 @@ export class Queue<T> {
 
   /** The oldest item; the queue must not be empty. */
   shift(): T {
+    // The usual case. Emptying an array by its length gives its memory back, and the next push asks for it again.
+    if (this.#items.length === 1) return this.#items.pop() as T;
     const item = this.#items[this.#head] as T;
     this.#items[this.#head] = undefined;
     this.#head++;

@@ -26,3 +26,17 @@ export function checkPositive(options: Options): void {
 export function checkFinite(options: Options): void {
   refuse(options, Number.isFinite, 'a finite number');
 }
+
+/** @throws TypeError unless it is a renderer, known by a method. A future of one is what `getRenderer()` gives without `await`. */
+export function checkRenderer(name: string, renderer: unknown, method = 'buildSupervisedExamples'): void {
+  const members = (renderer ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof members[method] === 'function') return;
+  const got = typeof members['then'] === 'function' ? 'a future: write await before getRenderer()' : kindOf(renderer);
+  throw new TypeError(`${name} needs a renderer, got ${got}`);
+}
+
+/** What a value is, for a message: `a string`, `a list`, `undefined`. */
+export const kindOf = (value: unknown): string => {
+  if (value === undefined || value === null) return String(value);
+  return Array.isArray(value) ? 'a list' : typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+};

@@ -96,24 +96,20 @@ export class VirtualClock implements SchedulerLike {
 
 /** Work that is due at a time; what it is handed as `this` can put it off again. */
 class ClockAction<T> extends Subscription implements SchedulerAction<T> {
-  readonly #work: (this: SchedulerAction<T>, state?: T) => void;
-  readonly #alarm: (action: Subscription, delayMs: number, ring: () => void) => void;
   #round = 0;
 
   constructor(
-    work: (this: SchedulerAction<T>, state?: T) => void,
-    alarm: (action: Subscription, delayMs: number, ring: () => void) => void,
+    private readonly work: (this: SchedulerAction<T>, state?: T) => void,
+    private readonly alarm: (action: Subscription, delayMs: number, ring: () => void) => void,
   ) {
     super();
-    this.#work = work;
-    this.#alarm = alarm;
   }
 
   schedule(state?: T, delay = 0): Subscription {
     if (this.closed) return this;
     const round = ++this.#round;
-    this.#alarm(this, delay, () => {
-      this.#work.call(this, state);
+    this.alarm(this, delay, () => {
+      this.work.call(this, state);
       // Work that was not put off again is over.
       if (this.#round === round) this.unsubscribe();
     });

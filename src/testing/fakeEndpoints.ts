@@ -47,10 +47,10 @@ export interface FakeSampleRequest {
   readonly json: Readonly<Record<string, unknown>>;
 }
 
-type Endpoint = (request: FakeRequest, promises: FakePromises, work: FakeWork) => Answer;
+export type Endpoint = (request: FakeRequest, promises: FakePromises, work: FakeWork) => Answer;
 
 /** The answers of a service at which everything goes well. */
-export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
+export const ENDPOINTS = {
   'client/config': (_, __, { config = {} }) => json(ClientConfig.encode(config as ClientConfig)),
   'client/dynamic_config': (_, __, { dynamicConfig = {} }) =>
     json(DynamicConfig.encode(dynamicConfig as DynamicConfig)),
@@ -104,7 +104,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   retrieve_futures: (request, promises) => promises.pollSession(request),
   cancel_future: () => ({ status: 204, headers: {}, body: new Uint8Array() }),
   telemetry: () => json({ status: 'accepted' }),
-};
+} satisfies Readonly<Record<string, Endpoint>>;
 
 /** Anything else: sessions end well, samplers have a base model, and everything else does not exist. */
 export function otherEndpoint({ path }: FakeRequest): Answer {

@@ -1,5 +1,5 @@
 import { asyncScheduler, map, Observable, type ObservableInput, type SchedulerLike, timer } from 'rxjs';
-import type { ForwardPasses, Saves, TakesSnapshots, Trainable } from '../operators/Trainable.js';
+import type { ForwardPasses, Saves, TakesSnapshots, Trainable } from '../operators/training/Trainable.js';
 import type { Datum } from '../wire/datum.js';
 import { ModelInput } from '../wire/modelInput.js';
 import { TensorData } from '../wire/tensor.js';

@@ -1,9 +1,10 @@
 import { Observable, ReplaySubject, type SchedulerLike } from 'rxjs';
 import type { Transport, TransportRequest, TransportResponse } from '../transport/Transport.js';
 import { after, toObservable, type Answer } from './answers.js';
-import { ENDPOINTS, otherEndpoint, type FakeWork } from './fakeEndpoints.js';
+import { ENDPOINTS, otherEndpoint, type Endpoint, type FakeWork } from './fakeEndpoints.js';
 import { FakePromises } from './FakePromises.js';
 import { FakeRequest } from './FakeRequest.js';
+import { checkScriptPaths, type ScriptPath } from './internal/scriptPaths.js';
 import { endSomeTime } from './internal/endSomeTime.js';
 
 /** One answer, or what makes one; a function that returns undefined leaves the request to the built-in service. */
@@ -13,9 +14,9 @@ export type Reply = Answer | ((request: FakeRequest) => Answer | undefined);
  * Replies other than success, by path below `/api/v1/`: one reply for every request, or a list, one per request
  * in order, after which the built-in service answers again.
  *
- * Polls may also be scripted by what they wait for: `'retrieve_future OptimStep'`.
+ * Polls may also be scripted by what they wait for: `'retrieve_future OptimStep'`. A path that no client asks for is a RangeError.
  */
-export type Script = Readonly<Record<string, Reply | readonly Reply[]>>;
+export type Script = Readonly<Partial<Record<ScriptPath, Reply | readonly Reply[]>>>;
 
 /** Options of `fakeTransport`. */
 export interface FakeTransportOptions extends FakeWork {
@@ -80,6 +81,7 @@ export interface FakeTransport {
  */
 export function fakeTransport(options: FakeTransportOptions): FakeTransport {
   const { scheduler, script = {}, latencyMs = 0, workMs = 0 } = options;
+  checkScriptPaths(Object.keys(script));
   endSomeTime(scheduler);
   const promises = new FakePromises(scheduler, valueFor(workMs), options.speaks === 'json' ? 'arrival' : 'seq_id');
   const latencyOf = valueFor(latencyMs);
@@ -90,7 +92,7 @@ export function fakeTransport(options: FakeTransportOptions): FakeTransport {
 
   const scripted = (request: FakeRequest): Answer | undefined => {
     for (const key of [`${request.path} ${request.headers['x-tinker-request-type'] ?? ''}`, request.path]) {
-      const entry = script[key];
+      const entry = script[key as ScriptPath];
       if (entry === undefined) continue;
       const nth = used.get(key) ?? 0;
       used.set(key, nth + 1);
@@ -101,7 +103,7 @@ export function fakeTransport(options: FakeTransportOptions): FakeTransport {
     return undefined;
   };
   const builtIn = (request: FakeRequest): Answer =>
-    (ENDPOINTS[request.path] ?? otherEndpoint)(request, promises, options);
+    ((ENDPOINTS as Readonly<Record<string, Endpoint>>)[request.path] ?? otherEndpoint)(request, promises, options);
 
   const transport: Transport = (wire: TransportRequest) =>
     new Observable<TransportResponse>((subscriber) => {

@@ -1,5 +1,5 @@
 import { Observable } from 'rxjs';
-import { currentGate, withGate } from '../operators/gate.js';
+import { currentGate, withGate } from '../operators/pressure/gate.js';
 
 /**
  * A source that knows of gates, as the file sources do: 0, 1, 2, … as fast as demand allows, up to `count` (at most and by

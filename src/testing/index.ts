@@ -3,6 +3,7 @@
  *
  * @module tinker-rx/testing
  */
+import '../support/checkNode.js';
 export { after, dropped, json, protobuf, refusal, text, type Answer } from './answers.js';
 export type { FakeSampleRequest, FakeWork } from './fakeEndpoints.js';
 export { FakeRequest } from './FakeRequest.js';
@@ -18,4 +19,5 @@ export { firehose } from './firehose.js';
 export { gated } from './gated.js';
 export { type ContractCase, type OperatorContract, operatorContract } from './operatorContract.js';
 export { runMarbles, type RunMarblesOptions } from './runMarbles.js';
+export type { ScriptPath } from './internal/scriptPaths.js';
 export { VirtualClock } from './VirtualClock.js';

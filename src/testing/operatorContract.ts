@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { map, NEVER, type OperatorFunction, share, Subject, take } from 'rxjs';
-import { concatMapAhead } from '../operators/concatMapAhead.js';
+import { concatMapAhead } from '../operators/flow/concatMapAhead.js';
 import { firehose } from './firehose.js';
 import { gated } from './gated.js';
 import { inspectShort } from './internal/inspectShort.js';

@@ -3,7 +3,6 @@ import {
   catchError,
   defer,
   finalize,
-  map,
   of,
   share,
   switchMap,
@@ -11,13 +10,12 @@ import {
   timer,
   repeat,
   ignoreElements,
-  EMPTY,
   type SchedulerLike,
   type Subscription,
 } from 'rxjs';
+import { longTimer } from '../support/longTimer.js';
 import { TinkerError, ValidationError } from '../wire/tinkerError.js';
 import { CredentialStore } from './credentials.js';
-import { LONGEST_TIMER_MS } from './system.js';
 
 /** Where a request's `X-API-Key` comes from. The secret itself is kept where printing cannot reach it. */
 export interface TokenSource {
@@ -25,7 +23,7 @@ export interface TokenSource {
   current(): string | undefined;
   /** The token, fetched or refreshed first where needed. */
   token(): Observable<string>;
-  /** A new token in place of one that the service refused; undefined where there can be none. Default: there can be none. */
+  /** A new token instead of one that the service refused; undefined if there can be none. Default: there can be none. */
   renew?(refused: string): Observable<string> | undefined;
   /** Stops refreshing in the background. */
   stop(): void;
@@ -142,7 +140,7 @@ const REFRESH_ON_DEMAND_MS = 60_000;
 const RETRY_MS = 60_000;
 const SHORTEST_REFRESH_MS = 10_000;
 
-/** The claims of a JWT, or undefined where it is none. */
+/** The claims of a JWT, or undefined if it is not one. */
 export function jwtClaims(jwt: string): Readonly<Record<string, unknown>> | undefined {
   try {
     return JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString('utf8')) as Record<string, unknown>;
@@ -236,19 +234,16 @@ export class JwtTokenSource implements TokenSource {
   #refreshInBackground(): void {
     // A first exchange may be answered after the client was closed.
     if (this.#stopped || this.#background !== undefined) return;
-    this.#background = defer(() => {
-      // A token that lives less than five minutes must not be fetched in a tight loop.
-      const waitMs = Math.max(SHORTEST_REFRESH_MS, this.#leftMs - REFRESH_BEFORE_EXPIRY_MS);
-      const isLonger = waitMs > LONGEST_TIMER_MS;
-      return timer(isLonger ? LONGEST_TIMER_MS : waitMs, this.scheduler).pipe(map(() => isLonger));
-    })
+    // A token that lives less than five minutes must not be fetched in a tight loop.
+    this.#background = defer(() =>
+      longTimer(Math.max(SHORTEST_REFRESH_MS, this.#leftMs - REFRESH_BEFORE_EXPIRY_MS), this.scheduler),
+    )
       .pipe(
-        switchMap((isLonger) => (isLonger ? EMPTY : this.#fetch)),
+        switchMap(() => this.#fetch),
         catchError(() => timer(RETRY_MS, this.scheduler)),
         ignoreElements(),
         repeat(),
         finalize(() => (this.#background = undefined)),
-        catchError(() => EMPTY),
       )
       .subscribe();
   }

@@ -53,7 +53,7 @@ export class CredentialStore {
   /**
    * Reads the file. An absent file is an empty store.
    *
-   * @throws ValidationError when the file is there but is no credentials file. Its content is never shown.
+   * @throws ValidationError when the file is there but is not a credentials file. Its content is never shown.
    */
   load(): StoredCredentials {
     let text: string;

@@ -17,7 +17,7 @@ export function failureOf(error: unknown, hasBegun = true): TransportFailure {
     message?: unknown;
   };
   const name = typeof code === 'string' ? code : '';
-  // An attempt at several addresses fails with a list of errors and no text of its own.
+  // An attempt at several addresses fails with a list of errors and no text.
   const said = typeof message === 'string' && message !== '' ? message : name || 'the connection failed';
   return new TransportFailure(kindOf(name, said, hasBegun), said, error);
 }

@@ -1,13 +1,11 @@
 import { Observable, type Subscriber } from 'rxjs';
-import { AnswerReader } from './AnswerReader.js';
 import type { BaseUrl } from './baseUrl.js';
 import { failureOf } from './failureOf.js';
-import { headerFailure } from './headerText.js';
-import type { LanePool } from './LanePool.js';
+import { AnswerReader, headerFailure, type LanePool } from './LanePool.js';
 import { TransportFailure, type TransportRequest, type TransportResponse } from './Transport.js';
 
 /**
- * A lane over the runtime's own `fetch`. It is for Bun, which puts a module of its own in the place of undici, and that one carries nothing.
+ * A lane over the runtime's own `fetch`. It is for Bun, which replaces undici with a module that carries nothing.
  * How many connections there are, and which of them are used again, is up to the runtime.
  */
 export class FetchLane implements LanePool {
@@ -23,14 +21,15 @@ export class FetchLane implements LanePool {
       const failure = headerFailure(request.headers);
       if (failure !== undefined) return subscriber.error(failure);
       const abort = new AbortController();
-      const answer = new AnswerReader(subscriber, this.mostBytes, () => abort.abort());
+      const answer = new AnswerReader(subscriber, this.mostBytes);
+      answer.abort = () => abort.abort();
       this.#running.add(subscriber);
       subscriber.add(() => {
         this.#running.delete(subscriber);
         abort.abort();
       });
       this.#carry(request, answer, abort.signal).catch((error: unknown) =>
-        subscriber.error(failureOf(error, answer.hasBegun)),
+        subscriber.error(failureOf(error, answer.status !== 0)),
       );
     });
   }

@@ -1,10 +1,8 @@
-import { Observable, type Subscriber } from 'rxjs';
+import { Observable } from 'rxjs';
 import type { Dispatcher } from 'undici';
-import { AnswerReader } from './AnswerReader.js';
 import type { BaseUrl } from './baseUrl.js';
 import { failureOf } from './failureOf.js';
-import { headerFailure } from './headerText.js';
-import type { LanePool } from './LanePool.js';
+import { AnswerReader, headerFailure, type LanePool } from './LanePool.js';
 import { TransportFailure, type TransportRequest, type TransportResponse } from './Transport.js';
 
 /** A lane of HTTP/1.1: undici carries it, directly or through a proxy. */
@@ -18,7 +16,7 @@ export class Http1Lane implements LanePool {
   send({ method, path, headers, body }: TransportRequest): Observable<TransportResponse> {
     const { origin, prefix } = this.baseUrl;
     return new Observable((subscriber) => {
-      // undici's pool would wait for ever behind a request that it cannot send.
+      // undici's pool would wait forever behind a request that it cannot send.
       const failure = headerFailure(headers);
       if (failure !== undefined) return subscriber.error(failure);
       const handler = new Handler(subscriber, this.mostBytes);
@@ -41,24 +39,17 @@ export class Http1Lane implements LanePool {
 }
 
 /** undici's lowest interface: a promise and a stream per request would cost more than the rest of it. */
-class Handler implements Dispatcher.DispatchHandler {
-  readonly #subscriber: Subscriber<TransportResponse>;
-  readonly #answer: AnswerReader;
+class Handler extends AnswerReader implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
 
-  constructor(subscriber: Subscriber<TransportResponse>, mostBytes: number) {
-    this.#subscriber = subscriber;
-    this.#answer = new AnswerReader(subscriber, mostBytes, () => this.abort());
-  }
-
   /** Closes the connection, unless the exchange is over. */
-  abort(): void {
+  override abort(): void {
     this.#controller?.abort(new TransportFailure('connection', 'the request was given up'));
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#subscriber.closed) this.abort();
+    if (this.subscriber.closed) this.abort();
   }
 
   onResponseStart(
@@ -66,31 +57,31 @@ class Handler implements Dispatcher.DispatchHandler {
     status: number,
     headers: Record<string, string | string[] | undefined>,
   ): void {
-    this.#answer.start(status, headers);
-    this.#endIfSpoilt();
+    this.start(status, headers);
+    if (this.spoilsConnection) this.#endIfWhole();
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#answer.data(chunk);
-    this.#endIfSpoilt();
+    this.data(chunk);
+    if (this.spoilsConnection) this.#endIfWhole();
   }
 
   onResponseEnd(): void {
     this.#controller = undefined;
-    this.#answer.end();
+    this.end();
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
     this.#controller = undefined;
-    const failure = failureOf(error, this.#answer.hasBegun);
+    const failure = failureOf(error, this.status !== 0);
     // Later: undici must not be given another request while it is failing those of a broken connection.
-    process.nextTick(() => this.#subscriber.error(failure));
+    process.nextTick(() => this.subscriber.error(failure));
   }
 
   /** Ends the exchange before undici does, by closing its connection, so that no other request is sent on it. */
-  #endIfSpoilt(): void {
-    if (!this.#answer.spoilsConnection || this.#answer.isWhole !== true || this.#subscriber.closed) return;
-    this.#answer.end();
+  #endIfWhole(): void {
+    if (this.isWhole !== true || this.subscriber.closed) return;
+    this.end();
     this.abort();
   }
 }

@@ -2,11 +2,9 @@ import { connect as connectHttp2, constants, type ClientHttp2Session, type Setti
 import { isIP } from 'node:net';
 import { connect as connectSocket, type TLSSocket } from 'node:tls';
 import { Observable, type Subscriber } from 'rxjs';
-import { AnswerReader } from './AnswerReader.js';
 import type { BaseUrl } from './baseUrl.js';
 import { failureOf } from './failureOf.js';
-import { headerFailure } from './headerText.js';
-import type { LanePool } from './LanePool.js';
+import { AnswerReader, headerFailure, type LanePool } from './LanePool.js';
 import { TransportFailure, type TransportRequest, type TransportResponse } from './Transport.js';
 
 export interface TlsOptions {
@@ -24,7 +22,7 @@ const MOST_STREAMS = 1000;
 const USUAL_STREAMS = 100;
 const IDLE_MS = 60_000;
 const PING_TIMEOUT_MS = 5000;
-/** A stream that a server refuses unread is sent again at once, but not for ever. */
+/** A stream that a server refuses unread is sent again at once, but not forever. */
 const MOST_REFUSALS = 3;
 const SESSION_MEMORY_MB = 1024;
 
@@ -46,7 +44,7 @@ export function connectTls(
     });
     socket.setNoDelay(true);
     socket.setKeepAlive(true, 60_000);
-    // Kept for the life of the socket: an error that nobody listens to ends the process.
+    // Kept for the life of the socket: an error without a listener ends the process.
     socket.on('error', (error) => subscriber.error(failureOf(error)));
     const late = new TransportFailure('timeout', `no connection within ${timeoutMs / 1000} s`);
     const timer = setTimeout(() => subscriber.error(late), timeoutMs);
@@ -63,7 +61,7 @@ export function connectTls(
   });
 }
 
-/** Closes a connection. A session that closes by itself waits for the server to close its side, for ever if it has stopped. */
+/** Closes a connection. A session that only closes waits for the server to close its side, forever if it has stopped. */
 function end({ session, socket }: Http2Connection): void {
   session.destroy();
   socket.destroy();
@@ -102,7 +100,7 @@ export class Http2Lane implements LanePool {
   #opening = 0;
   /** How many streams the server takes on a connection; undefined until it has said it. */
   #usualLimit: number | undefined;
-  #onIdle: (() => void) | undefined;
+  #onIdle: (() => void)[] | undefined;
   #isDestroyed = false;
 
   constructor(
@@ -126,7 +124,7 @@ export class Http2Lane implements LanePool {
 
   close(): Promise<void> {
     return new Promise((resolve) => {
-      this.#onIdle = resolve;
+      (this.#onIdle ??= []).push(resolve);
       this.#endWhenIdle();
     });
   }
@@ -135,7 +133,7 @@ export class Http2Lane implements LanePool {
     this.#isDestroyed = true;
     this.#failWaiting(new TransportFailure('connection', 'the client is destroyed'));
     for (const connection of this.#open) end(connection);
-    this.#onIdle?.();
+    for (const resolve of this.#onIdle ?? []) resolve();
   }
 
   /** Gives waiting requests to connections that have room, and opens more connections for the rest. */
@@ -274,7 +272,8 @@ export class Http2Lane implements LanePool {
     if (connection.streams++ === 0) session.ref();
     this.#inFlight++;
     const cancel = (): void => stream.close(constants.NGHTTP2_CANCEL);
-    const answer = new AnswerReader(subscriber, this.mostBytes, cancel);
+    const answer = new AnswerReader(subscriber, this.mostBytes);
+    answer.abort = cancel;
     let isOver = false;
     let failure: Error | undefined;
     stream.on('response', (head) => {
@@ -287,7 +286,7 @@ export class Http2Lane implements LanePool {
       // A stream that was reset has no whole answer, even if the server calls that no error: the reset closes it before its end.
       const isEnded = stream.rstCode === constants.NGHTTP2_NO_ERROR && !stream.aborted;
       const isWhole = isEnded && (answer.isWhole ?? !stream.closed);
-      if (isWhole && answer.hasBegun) {
+      if (isWhole && answer.status !== 0) {
         isOver = true;
         answer.end();
       }
@@ -301,13 +300,13 @@ export class Http2Lane implements LanePool {
         if (connection.limit < 0) setImmediate(end, connection);
         else if (!session.destroyed) session.unref();
       }
-      const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && !answer.hasBegun;
+      const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM && answer.status === 0;
       isOver = true;
       if (isRefused && !subscriber.closed && exchange.refusals++ < MOST_REFUSALS) this.#waiting.unshift(exchange);
       else if (!subscriber.closed) {
         this.#check(connection);
         // Only a connection that has answered before can be one that the server was about to close.
-        const kind = wasAnswered && !answer.hasBegun && !this.#isDestroyed ? 'reset' : 'connection';
+        const kind = wasAnswered && answer.status === 0 && !this.#isDestroyed ? 'reset' : 'connection';
         const message = failure?.message ?? 'the connection was closed before the answer was complete';
         subscriber.error(new TransportFailure(kind, message, failure));
       }
@@ -316,7 +315,7 @@ export class Http2Lane implements LanePool {
     subscriber.add(() => {
       if (isOver) return;
       cancel();
-      if (!answer.hasBegun) this.#check(connection);
+      if (answer.status === 0) this.#check(connection);
     });
     if (request.body !== undefined) stream.end(request.body);
   }

@@ -8,7 +8,7 @@ export interface Proxies {
 }
 
 /**
- * The usual proxy variables, lower case first; undefined where none is set.
+ * The usual proxy variables, lower case first; undefined if none is set.
  *
  * @throws ValidationError when one is no URL. The message does not show it: proxies carry passwords.
  */

@@ -16,12 +16,12 @@ export interface SocketTransportOptions {
   readonly connections?: Partial<Readonly<Record<Lane, number>>>;
   /** Default: `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` are respected when set. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** Most bytes of a successful answer, by lane. Default: 512 MiB for results, which are polled; less for the others. */
+  /** Maximum bytes of a successful answer, by lane. Default: 512 MiB for results, which are polled; less for the others. */
   readonly mostBytes?: Partial<Readonly<Record<Lane, number>>>;
   readonly tls?: TlsOptions;
   /** How long a connection may take, and a proxy's answer to it. Default 10,000. */
   readonly connectTimeoutMs?: number;
-  /** An undici dispatcher that carries everything over HTTP/1.1, such as a MockAgent. Default: connections of its own. */
+  /** An undici dispatcher that carries everything over HTTP/1.1, such as a MockAgent. Default: new connections. */
   readonly dispatcher?: Dispatcher;
 }
 
@@ -62,7 +62,7 @@ const HAS_NO_UNDICI = 'bun' in process.versions;
 const WANTS_HTTP2 = 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL';
 
 /**
- * Real sockets, with connections of its own for each lane, opened when the lane is first used: HTTP/2 where the server offers
+ * Real sockets, with separate connections for each lane, opened when the lane is first used: HTTP/2 where the server offers
  * it over TLS, HTTP/1.1 everywhere else and through a proxy.
  *
  * @throws ValidationError when a proxy variable is no URL, or a number of connections makes no sense.
@@ -90,7 +90,7 @@ export function socketTransport(options: SocketTransportOptions): SocketTranspor
       void pool.close().finally(() => retired.delete(pool));
     }
   };
-  /** Errors when the transport is destroyed, and with it whoever waits for a connection. */
+  /** Errors when the transport is destroyed, and with it the requests that wait for a connection. */
   const destroyed = new Subject<TLSSocket>();
   const newSocket = merge(destroyed, connectTls(baseUrl, tls, options.connectTimeoutMs)).pipe(take(1));
   const protocolKnown = newSocket.pipe(
@@ -115,19 +115,20 @@ export function socketTransport(options: SocketTransportOptions): SocketTranspor
     }),
   );
   const open = (lane: Lane): LanePool => {
-    if (isHttp2 === true) return new Http2Lane(http2Socket, baseUrl, connections[lane] ?? Infinity, mostBytes[lane]);
-    if (HAS_NO_UNDICI && dispatcher === undefined) return new FetchLane(baseUrl, mostBytes[lane]);
-    return new Http1Lane(dispatcher ?? openPool(options, proxies, connections[lane]), baseUrl, mostBytes[lane]);
+    const opened =
+      isHttp2 === true
+        ? new Http2Lane(http2Socket, baseUrl, connections[lane] ?? Infinity, mostBytes[lane])
+        : HAS_NO_UNDICI && dispatcher === undefined
+          ? new FetchLane(baseUrl, mostBytes[lane])
+          : new Http1Lane(dispatcher ?? openPool(options, proxies, connections[lane]), baseUrl, mostBytes[lane]);
+    pools.set(lane, opened);
+    return opened;
   };
-  const poolOf = (lane: Lane): LanePool => {
-    let pool = pools.get(lane);
-    if (pool === undefined) pools.set(lane, (pool = open(lane)));
-    return pool;
-  };
+  const send: Transport = (request) => (pools.get(request.lane) ?? open(request.lane)).send(request);
 
   const sendOverTls: Transport = (request) =>
     (isHttp2 === undefined ? protocolKnown : of(undefined)).pipe(
-      concatMap(() => poolOf(request.lane).send(request)),
+      concatMap(() => send(request)),
       tap({
         error: ({ cause }: TransportFailure) => {
           if ((cause as { code?: unknown } | undefined)?.code === WANTS_HTTP2) forgetProtocol();
@@ -144,9 +145,7 @@ export function socketTransport(options: SocketTransportOptions): SocketTranspor
     if (dispatcher === undefined) await within(CLOSE_MS, Promise.all(all.map((pool) => pool.destroy())));
   };
   return {
-    transport: mayBeHttp2
-      ? (request) => defer(() => sendOverTls(request))
-      : (request) => poolOf(request.lane).send(request),
+    transport: mayBeHttp2 ? (request) => defer(() => (isHttp2 === true ? send : sendOverTls)(request)) : send,
     close: async () => {
       const all = [...pools.values(), ...retired];
       if (dispatcher === undefined) await within(CLOSE_MS, Promise.all(all.map((pool) => pool.close())));

@@ -102,7 +102,7 @@ export const ModelInputChunk: typeof AnyChunk = new t.UnionType(
   AnyChunk.is,
   (u, context) => {
     const kind = kindOf(u);
-    // A union's context goes on with its member's, as io-ts itself has it.
+    // A union's context continues with its member's, as io-ts itself has it.
     return kind === undefined ? t.failure(u, context) : kind.validate(u, t.appendContext(context, kind.name, kind));
   },
   AnyChunk.encode,

@@ -22,7 +22,7 @@ export class ModelInput {
     });
   }
 
-  /** One text chunk of the given tokens. @throws ValidationError naming the first entry that is no token id. */
+  /** One text chunk of the given tokens. @throws ValidationError naming the first entry that is not a token id. */
   static fromInts(tokens: ArrayLike<number>): ModelInput {
     return new ModelInput([textChunk(tokens)]);
   }
@@ -32,7 +32,7 @@ export class ModelInput {
     return new ModelInput([]);
   }
 
-  /** The tokens, if every chunk is text. @throws ValidationError where one is not. */
+  /** The tokens, if every chunk is text. @throws ValidationError if one is not. */
   toInts(): Int32Array {
     if (this.chunks.length === 1 && this.chunks[0]?.type === 'encoded_text') return this.chunks[0].tokens;
     const parts = this.chunks.map((chunk, index) => {
@@ -51,7 +51,9 @@ export class ModelInput {
 
   /** Positions of the context this input takes. */
   get length(): number {
-    return this.chunks.reduce((sum, chunk) => sum + chunkLength(chunk), 0);
+    let length = 0;
+    for (const chunk of this.chunks) length += chunk.type === 'encoded_text' ? chunk.tokens.length : chunkLength(chunk);
+    return length;
   }
 
   /** The same input with one more chunk. @throws ValidationError for a malformed chunk. */
@@ -87,20 +89,12 @@ export const chunkBytes = (chunks: readonly ModelInputChunk[], bytesPerToken: nu
 export const estimatePromptBytes = ({ chunks }: ModelInput): number => chunkBytes(chunks, JSON_BYTES_PER_TOKEN);
 
 /** A deep copy of the input's chunks. */
-export const copyChunks = ({ chunks }: ModelInput): readonly ModelInputChunk[] => chunks.map(copyChunk);
-
-function copyChunk(chunk: ModelInputChunk): ModelInputChunk {
-  switch (chunk.type) {
-    case 'encoded_text':
-      return { type: 'encoded_text', tokens: chunk.tokens.slice() };
-    case 'image':
-      return { ...chunk, data: chunk.data.slice() };
-    case 'dmel':
-      return { ...chunk, dmel: chunk.dmel.slice() };
-    default:
-      return { ...chunk };
-  }
-}
+export const copyChunks = ({ chunks }: ModelInput): readonly ModelInputChunk[] =>
+  chunks.map((chunk) =>
+    chunk.type === 'encoded_text'
+      ? { type: 'encoded_text', tokens: chunk.tokens.slice() }
+      : (structuredClone(chunk) as ModelInputChunk),
+  );
 
 function checkTokens(tokens: ArrayLike<number>, where = ''): void {
   const bad = firstBadToken(tokens);

@@ -88,4 +88,6 @@ export interface GetSamplerResponse {
   readonly baseModel: string;
   /** The `tinker://` path of its weights; absent for the base model itself. */
   readonly modelPath?: string;
+  /** The tokenizer of the base model, where the service names one: the embedded service does. */
+  readonly tokenizerId?: string;
 }

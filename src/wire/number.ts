@@ -1,6 +1,7 @@
 import * as t from 'io-ts';
 
-const numberType = (name: string, accepts: (n: number) => boolean): t.Type<number> => {
+/** Numbers that a condition holds for. */
+export const numberType = (name: string, accepts: (n: number) => boolean): t.Type<number> => {
   const is = (u: unknown): u is number => typeof u === 'number' && accepts(u);
   return new t.Type<number>(name, is, (u, context) => (is(u) ? t.success(u) : t.failure(u, context)), t.identity);
 };
@@ -29,7 +30,7 @@ export const PageSize: t.Type<number> = numberType(
 
 export const MAX_TOKEN = 2 ** 31 - 1;
 
-/** Index of the first entry that is no token id (an integer from 0 to 2³¹ − 1), or −1. */
+/** Index of the first entry that is not a token id (an integer from 0 to 2³¹ − 1), or −1. */
 export function firstBadToken(tokens: ArrayLike<number>): number {
   if (tokens instanceof Uint8Array || tokens instanceof Uint16Array) return -1;
   for (let index = 0; index < tokens.length; index++) {

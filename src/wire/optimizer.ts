@@ -77,7 +77,7 @@ export const DimuonOptimizerConfig = request('DimuonOptimizerConfig', {
   type: t.literal('dimuon'),
   version: withDefault(t.literal(1), 1),
 });
-/** Dimuon, in place of AdamW. */
+/** Dimuon, instead of AdamW. */
 export type DimuonOptimizerConfig = {
   /** Always `dimuon`. */
   readonly type: 'dimuon';

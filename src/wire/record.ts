@@ -156,7 +156,7 @@ export class RecordType<F extends Fields> extends t.Type<Decoded<F>, Json> imple
     const decoded: Json = {};
     for (const { key, wireKey, codec, required, fallback } of this.specs) {
       const value = u[wireKey];
-      // Servers write null where they mean absent; a codec that takes null itself (a nullable one) still sees it.
+      // Servers write null for absent; a codec that takes null itself (a nullable one) still sees it.
       if ((value === undefined || value === null) && !required) {
         if (fallback !== undefined) decoded[key] = fallback;
         continue;
@@ -238,7 +238,7 @@ const unknownKey = (key: string, context: t.Context): t.ValidationError => ({
 });
 
 /**
- * Refuses an object of options with a key that nobody reads: a misspelt option must not be dropped in silence. `where`
+ * Refuses an object of options with an unknown key: a misspelt option must not be dropped in silence. `where`
  * names the object.
  *
  * @throws ValidationError naming the key and those that there are.

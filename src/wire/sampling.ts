@@ -1,6 +1,15 @@
 import * as t from 'io-ts';
 import { ModelInputCodec } from './modelInput.js';
-import { Floats, Integer, NonNegative, NonNegativeInteger, PositiveInteger, Probability, Tokens } from './number.js';
+import {
+  Floats,
+  Integer,
+  numberType,
+  NonNegative,
+  NonNegativeInteger,
+  PositiveInteger,
+  Probability,
+  Tokens,
+} from './number.js';
 import { optional, request, response, withDefault } from './record.js';
 import { TensorDataCodec, TensorResultCodec, type TensorData } from './tensor.js';
 import type * as types from './modelTypes.js';
@@ -9,13 +18,7 @@ import type * as types from './modelTypes.js';
 export const StopReason = t.union([t.literal('length'), t.literal('stop')], "'length' | 'stop'");
 export type StopReason = t.TypeOf<typeof StopReason>;
 
-const isTopK = (u: unknown): u is number => typeof u === 'number' && Number.isSafeInteger(u) && (u === -1 || u >= 1);
-const TopK = new t.Type<number>(
-  'an integer ≥ 1, or -1 for all tokens',
-  isTopK,
-  (u, context) => (isTopK(u) ? t.success(u) : t.failure(u, context)),
-  t.identity,
-);
+const TopK = numberType('an integer ≥ 1, or -1 for all tokens', (n) => Number.isSafeInteger(n) && (n === -1 || n >= 1));
 
 const StopList = t.union([t.array(t.string), t.array(NonNegativeInteger)]);
 /** Always sent as a list. Some clients send a bare text, which reads as a list of one. */
@@ -70,7 +73,7 @@ const SAMPLE_FIELDS = {
   type: withDefault(t.literal('sample'), 'sample'),
 };
 export const SampleRequest = request('SampleRequest', { ...SAMPLE_FIELDS, prompt: ModelInputCodec });
-/** All of it but the prompt, which a client writes by itself, and late: it is most of the bytes. */
+/** All of it but the prompt, which a client writes separately, and late: it is most of the bytes. */
 export const SampleRequestWithoutPrompt = request('SampleRequest', SAMPLE_FIELDS);
 export type SampleRequest = t.TypeOf<typeof SampleRequest>;
 
@@ -153,7 +156,7 @@ const isPair = (u: unknown): boolean =>
   Number.isSafeInteger(u[0]) &&
   ((typeof u[1] === 'number' && Number.isFinite(u[1])) || u[1] === null);
 
-/** Where the first thing is that is no row of pairs, as a path; undefined where there is none. */
+/** Where the first thing is that is no row of pairs, as a path; undefined if there is none. */
 function firstNoPair(rows: readonly unknown[]): string | undefined {
   for (let index = 0; index < rows.length; index++) {
     const row = rows[index];
@@ -232,5 +235,6 @@ export const GetSamplerResponse = response('GetSamplerResponse', {
   sampler_id: t.string,
   base_model: t.string,
   model_path: optional(t.string),
+  tokenizer_id: optional(t.string),
 });
 export type GetSamplerResponse = types.GetSamplerResponse;

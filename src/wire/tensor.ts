@@ -64,15 +64,14 @@ export class TensorData {
    * Makes a tensor of numbers, nested rows or any typed array. Without a dtype: floats where a float array or a
    * fractional number is given, else int64.
    *
-   * @throws ValidationError for ragged rows, or a fraction or NaN where integers are wanted.
+   * @throws ValidationError for ragged rows, or a fraction or NaN among integers.
    */
   static from(input: TensorInput, dtype?: TensorDtype, name = 'tensor'): TensorData {
     if (input instanceof TensorData) return input;
     if (ArrayBuffer.isView(input)) return TensorData.#fromArray(input, dtype, name);
     if (!Array.isArray(input)) throw new ValidationError(`${name} must be numbers, rows of numbers or a typed array`);
     const rows = input as readonly (number | readonly number[])[];
-    const nested = rows.length > 0 && isRow(rows[0]);
-    if (!nested) {
+    if (!Array.isArray(rows[0])) {
       // By index: `some` passes over holes.
       for (let index = 0; index < rows.length; index++) if (typeof rows[index] !== 'number') throw ragged(name);
       return new TensorData(toValues(rows as readonly number[], dtype, name));
@@ -80,8 +79,9 @@ export class TensorData {
     const columns = (rows[0] as readonly number[]).length;
     const flat: number[] = [];
     for (const row of rows) {
-      if (!isRow(row) || row.length !== columns || row.some((entry) => typeof entry !== 'number')) throw ragged(name);
-      for (const entry of row) flat.push(entry);
+      if (!Array.isArray(row) || row.length !== columns || row.some((entry) => typeof entry !== 'number'))
+        throw ragged(name);
+      for (const entry of row as readonly number[]) flat.push(entry);
     }
     return new TensorData({ ...toValues(flat, dtype, name), shape: [rows.length, columns] });
   }
@@ -149,10 +149,8 @@ export class TensorData {
 export function namedTensor(name: string, input: TensorInput): TensorData {
   if (input instanceof TensorData) return input;
   const tensor = TensorData.from(input, DTYPE_BY_NAME.get(name), name);
-  return SPARSE_NAMES.has(name) ? tensor.toSparse() : tensor;
+  return tensor.shape.length === 2 && SPARSE_NAMES.has(name) ? tensor.toSparse() : tensor;
 }
-
-const isRow = (entry: unknown): entry is readonly number[] => Array.isArray(entry);
 
 const ragged = (name: string): ValidationError =>
   new ValidationError(`${name} must be numbers or rows of equal length; ragged or mixed lists are not supported`);
@@ -225,15 +223,6 @@ const mistake = (
   ...(message === undefined ? {} : { message }),
 });
 
-/** The first entry that is no number, or −1. One loop that stops there: a million entries must not make a million errors. */
-function firstNoNumber(entries: readonly unknown[], nullable: boolean): number {
-  for (let index = 0; index < entries.length; index++) {
-    const entry = entries[index];
-    if (typeof entry !== 'number' && !(nullable && entry === null)) return index;
-  }
-  return -1;
-}
-
 /** Floats; null, which is how JSON writes NaN, is NaN. */
 function toFloats(entries: readonly (number | null)[]): Float32Array {
   const floats = new Float32Array(entries.length);
@@ -245,18 +234,17 @@ function toFloats(entries: readonly (number | null)[]): Float32Array {
 function numbersIn(raw: Raw, key: string, context: t.Context, nullable: boolean): number[] | t.ValidationError {
   const entries = raw[key];
   if (!Array.isArray(entries)) return mistake(context, key, t.array(t.number));
-  const bad = firstNoNumber(entries, nullable);
-  const list = entries as number[];
-  return bad < 0
-    ? list
-    : {
-        value: undefined,
-        context: [...mistake(context, key, t.UnknownArray).context, { key: String(bad), type: t.number }],
-      };
+  // One loop that stops at the first mistake: a million bad entries must not make a million errors.
+  for (let index = 0; index < entries.length; index++) {
+    const entry: unknown = entries[index];
+    if (typeof entry === 'number' || (nullable && entry === null)) continue;
+    const { context: list } = mistake(context, key, t.UnknownArray);
+    return { value: undefined, context: [...list, { key: String(index), type: t.number }] };
+  }
+  return entries as number[];
 }
 
-function indicesIn(raw: Raw, key: string, context: t.Context): Int32Array | t.ValidationError | undefined {
-  if (raw[key] === undefined || raw[key] === null) return undefined;
+function indicesIn(raw: Raw, key: string, context: t.Context): Int32Array | t.ValidationError {
   const numbers = numbersIn(raw, key, context, false);
   if (!Array.isArray(numbers)) return numbers;
   const indices = new Int32Array(numbers);
@@ -264,8 +252,7 @@ function indicesIn(raw: Raw, key: string, context: t.Context): Int32Array | t.Va
   return bad < 0 ? indices : mistake(context, key, t.UnknownArray, `entry ${bad} is not an index`);
 }
 
-function shapeIn(raw: Raw, context: t.Context): number[] | t.ValidationError | undefined {
-  if (raw['shape'] === undefined || raw['shape'] === null) return undefined;
+function shapeIn(raw: Raw, context: t.Context): number[] | t.ValidationError {
   const shape = numbersIn(raw, 'shape', context, false);
   return !Array.isArray(shape) || shape.every((extent) => NonNegativeInteger.is(extent))
     ? shape
@@ -274,7 +261,7 @@ function shapeIn(raw: Raw, context: t.Context): number[] | t.ValidationError | u
 
 /**
  * The JSON form of a tensor. What a client sends is read strictly; a server's result may have keys that are new, and null
- * where a number is not finite.
+ * if a number is not finite.
  */
 function tensorCodec(from: 'client' | 'server'): t.Type<TensorData, object> {
   const validate = (u: unknown, context: t.Context): t.Validation<TensorData> => {
@@ -285,9 +272,11 @@ function tensorCodec(from: 'client' | 'server'): t.Type<TensorData, object> {
     const { dtype } = raw;
     if (!Dtype.is(dtype)) return t.failures([mistake(context, 'dtype', Dtype)]);
     const data = numbersIn(raw, 'data', context, from === 'server' && dtype === 'float32');
-    const shape = shapeIn(raw, context);
-    const crowIndices = indicesIn(raw, 'sparse_crow_indices', context);
-    const colIndices = indicesIn(raw, 'sparse_col_indices', context);
+    const [shape, crowIndices, colIndices] = [
+      (raw['shape'] ?? null) === null ? undefined : shapeIn(raw, context),
+      (raw['sparse_crow_indices'] ?? null) === null ? undefined : indicesIn(raw, 'sparse_crow_indices', context),
+      (raw['sparse_col_indices'] ?? null) === null ? undefined : indicesIn(raw, 'sparse_col_indices', context),
+    ];
     for (const read of [data, shape, crowIndices, colIndices])
       if (read !== undefined && 'context' in read) return t.failures([read]);
     try {

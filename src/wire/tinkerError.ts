@@ -1,3 +1,5 @@
+import type { RequestErrorCategory } from './futures.js';
+
 const BRAND = Symbol.for('tinker-rx/error');
 
 export interface TinkerErrorOptions {
@@ -52,7 +54,7 @@ export abstract class TinkerError extends Error {
   readonly retryable: boolean;
   /** The service's id of the failed request, if it had one. Include it when you contact support. */
   readonly requestId?: string;
-  /** How long the server asked to wait before the next try, in milliseconds: at most a minute; absent where it did not say. */
+  /** How long the server asked to wait before the next try, in milliseconds: at most a minute; absent if it did not say. */
   readonly retryAfterMs?: number;
   readonly [BRAND] = true;
 
@@ -72,4 +74,19 @@ export const isTinkerError = (value: unknown): value is TinkerError =>
 /** An input that cannot be sent: found before anything went out, so nothing is lost and the next call works. */
 export class ValidationError extends TinkerError {
   readonly code = 'invalid_input';
+}
+
+/** The service accepted the work and then failed at it. `category` tells whose fault it was. */
+export class RequestFailedError extends TinkerError {
+  readonly code = 'request_failed';
+  /** Whose fault it was, as the service reports it: `user`, `server` or `unknown`. */
+  readonly category: RequestErrorCategory;
+
+  constructor(
+    message: string,
+    { category, ...options }: TinkerErrorOptions & { readonly category: RequestErrorCategory },
+  ) {
+    super(message, options);
+    this.category = category;
+  }
 }

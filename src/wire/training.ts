@@ -146,7 +146,7 @@ export const ForwardBackwardRequestJson = request('ForwardBackwardRequest', {
   forward_backward_input: ForwardBackwardInput,
   type: optional(t.literal('forward_backward')),
 });
-/** The JSON body of forward: such servers have an endpoint of its own for it. */
+/** The JSON body of forward: such servers have a separate endpoint for it. */
 export const ForwardRequestJson = request('ForwardRequest', {
   model_id: t.string,
   seq_id: optional(PositiveInteger),

@@ -66,7 +66,7 @@ export async function picture(page: Page, name: string, fullPage = true): Promis
 }
 
 /** Waits until what a function of the page gives satisfies a condition, and returns it. */
-export async function eventually<T>(read: () => Promise<T>, holds: (value: T) => boolean, forMs = 20_000): Promise<T> {
+export async function eventually<T>(read: () => Promise<T>, holds: (value: T) => boolean, forMs = 240_000): Promise<T> {
   const end = Date.now() + forMs;
   for (;;) {
     const value = await read();

@@ -44,7 +44,20 @@ function write(name: string, model: string, isRight: (index: number) => boolean)
 }
 
 it('puts two evaluations side by side: verdict, interval, and what was said', async () => {
-  const { page, problems } = await open(browser, dashboard.url.replace('/?', '/compare?'));
+  // The page of the runs leads to it, and back.
+  const { page, problems } = await open(browser, dashboard.url, { colorScheme: 'light' });
+  await page.locator('#theme').selectOption('dark');
+  await page.click('#to-compare');
+  // It opens on the newest file and the one before it, and on every example that changed.
+  await page.waitForSelector('#verdict[data-verdict="better"]');
+  expect(await page.locator('#show-changes').getAttribute('aria-pressed')).toBe('true');
+  expect(await page.locator('.pair').first().locator('h3').textContent()).toMatch(/^e\d+: worse by 1\.00$/);
+  // The theme is the one that was chosen there.
+  expect(await page.evaluate(() => document.documentElement.dataset['theme'])).toBe('dark');
+  await picture(page, 'compare-dark', false);
+  await page.locator('#theme').selectOption('light');
+  await page.selectOption('#before', { index: 0 });
+  await page.selectOption('#after', { index: 1 });
   await page.waitForSelector('#verdict[data-verdict="worse"]');
   expect(await page.locator('#before option').allTextContents()).toEqual([
     'a-base.eval.jsonl (base)',
@@ -59,6 +72,8 @@ it('puts two evaluations side by side: verdict, interval, and what was said', as
   // What a model said is text, whatever it said.
   expect(await page.locator('.pair').first().textContent()).toContain('<script>alert(1)</script> I do not know');
   await picture(page, 'compare');
+  expect(await page.locator('#show-changes').textContent()).toBe('Changed 57');
+  expect(await page.locator('.pair').count()).toBe(57);
   await page.click('#show-improvements');
   expect(await page.locator('.pair').count()).toBe(2);
   await page.selectOption('#after', { index: 2 });
@@ -66,5 +81,16 @@ it('puts two evaluations side by side: verdict, interval, and what was said', as
   expect(await page.locator('[data-tile="Improved"] dd').textContent()).toBe('30');
   await page.setViewportSize({ width: 400, height: 800 });
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(400);
+  await picture(page, 'compare-phone', false);
+  await page.click('#to-runs');
+  await page.waitForSelector('#connection[data-state="whole"]');
   expect(problems).toEqual([]);
+});
+
+it('says how to get results to compare where there are none', async () => {
+  const empty = await serveDashboard({});
+  const { page } = await open(browser, empty.url.replace('/?', '/compare?'));
+  await page.waitForSelector('#message:has-text("--evals <folder>")');
+  expect(await page.locator('#before').isVisible()).toBe(false);
+  await empty.close();
 });

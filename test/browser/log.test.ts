@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 /** A line as `metricsLog` writes it. */
-const line = (index: number, rate: number): string =>
+const line = (index: number, rate: number, startMs: number): string =>
   `${JSON.stringify({
     index,
     loss: 3 * Math.exp(-index / rate) + 0.02,
@@ -35,14 +35,14 @@ const line = (index: number, rate: number): string =>
     batches: index + 1,
     durationMs: 900,
     cycles: 1,
-    atMs: Date.UTC(2026, 0, 1) + index * 1000,
+    atMs: startMs + index * 1000,
     ...(index === 9
       ? { checkpoint: { name: 'step-10', steps: 10, batches: 10, kept: true, statePath: 'tinker://r/weights/step-10' } }
       : {}),
   })}\n`;
-const write = (run: string, from: number, to: number, rate: number): void => {
+const write = (run: string, from: number, to: number, rate: number, startMs = Date.UTC(2026, 0, 1)): void => {
   mkdirSync(join(log, run), { recursive: true });
-  const lines = Array.from({ length: to - from }, (_, row) => line(from + row, rate)).join('');
+  const lines = Array.from({ length: to - from }, (_, row) => line(from + row, rate, startMs)).join('');
   if (from === 0) writeFileSync(join(log, run, 'metrics.jsonl'), lines);
   else appendFileSync(join(log, run, 'metrics.jsonl'), lines);
 };
@@ -64,10 +64,10 @@ it('`tinker-rx dashboard --log` shows runs that are over, one that goes on, and 
     ended.then((code) => reject(new Error(`the command ended with ${code}`)), reject);
   });
   const { page, problems } = await open(browser, url);
-  const runs = page.locator('#runs');
+  const runs = page.locator('#run-rows tr');
   await eventually(
-    () => runs.textContent(),
-    (said) => said?.includes('first 30 steps') === true && said.includes('second 12 steps'),
+    () => runs.allTextContents(),
+    ([first, second]) => first?.startsWith('firstended30') === true && second?.startsWith('secondended12') === true,
   );
   expect(await page.locator('#checkpoint-rows tr').count()).toBe(2);
   await eventually(
@@ -76,22 +76,22 @@ it('`tinker-rx dashboard --log` shows runs that are over, one that goes on, and 
   );
 
   write('second', 12, 20, 8);
-  write('third', 0, 5, 3);
+  write('third', 0, 5, 3, Date.now());
   await eventually(
-    () => runs.textContent(),
-    (said) => said?.includes('second 20 steps') === true && said.includes('third 5 steps'),
+    () => runs.allTextContents(),
+    ([, second, third]) => second?.startsWith('secondended20') === true && third?.startsWith('thirdrunning5') === true,
   );
   await eventually(
     () => page.locator('[data-chart="Loss"] output').textContent(),
-    (said) => /first .* · second .* · third /.test(said ?? ''),
+    (said) => /first .*second .*third /.test(said ?? ''),
   );
   // One of them can be put aside.
-  await runs.locator('input').first().uncheck();
+  await page.getByLabel('first', { exact: true }).uncheck();
   await eventually(
     () => page.locator('[data-chart="Loss"] output').textContent(),
-    (said) => /^second .* · third /.test(said ?? ''),
+    (said) => /^second .*third /.test(said ?? ''),
   );
-  await runs.locator('input').first().check();
+  await page.getByLabel('first', { exact: true }).check();
   await page.locator('#smoothing').fill('0.6');
   await page.locator('#logarithmic').check();
   await new Promise((resolve) => setTimeout(resolve, 500));

@@ -39,7 +39,7 @@ it('comes back after the server restarts, and shows what is there then', async (
   for (let index = 0; index < 5; index++) steps.next(step(index));
   await eventually(
     () => shown.textContent(),
-    (said) => said === '4',
+    (said) => said === '5',
   );
   expect(await connection.textContent()).toBe('live');
 
@@ -49,7 +49,7 @@ it('comes back after the server restarts, and shows what is there then', async (
     (said) => said?.startsWith('connection lost') === true,
   );
   // What was seen is still there to be read.
-  expect(await shown.textContent()).toBe('4');
+  expect(await shown.textContent()).toBe('5');
   await picture(page, 'lost', false);
 
   steps = new Subject();
@@ -57,10 +57,10 @@ it('comes back after the server restarts, and shows what is there then', async (
   for (let index = 0; index < 8; index++) steps.next(step(index));
   await eventually(
     () => shown.textContent(),
-    (said) => said === '7',
+    (said) => said === '8',
   );
   expect(await connection.textContent()).toBe('live');
-  expect(await page.locator('#runs').textContent()).toContain('8 steps');
+  expect(await page.locator('[data-run="run"]').textContent()).toMatch(/^runrunning8/);
   expect(problems).toStrictEqual([]);
 });
 
@@ -87,16 +87,16 @@ it('goes on where it was when the connection breaks, and is not sent everything 
   for (let index = 0; index < 5; index++) steps.next(step(index));
   await eventually(
     () => shown.textContent(),
-    (said) => said === '4',
+    (said) => said === '5',
   );
   for (const socket of sockets) socket.destroy();
   for (let index = 5; index < 9; index++) steps.next(step(index));
   await eventually(
     () => shown.textContent(),
-    (said) => said === '8',
+    (said) => said === '9',
   );
   expect(await page.locator('#connection').textContent()).toBe('live');
-  expect(await page.locator('#runs').textContent()).toContain('9 steps');
+  expect(await page.locator('[data-run="run"]').textContent()).toMatch(/^runrunning9/);
   expect(asked.at(-1)).toMatch(/^[0-9a-f]{12}-\d+$/);
   expect(problems).toStrictEqual([]);
   await page.context().close();

@@ -67,7 +67,7 @@ it('shows the reward of reinforcement learning as it rises, and the samples it i
   }
   await eventually(
     () => page.locator('[data-tile="Step"] dd').textContent(),
-    (said) => said === '5',
+    (said) => said === '6',
   );
   await eventually(
     () => page.locator('[data-chart="Reward"] canvas').count(),
@@ -76,7 +76,7 @@ it('shows the reward of reinforcement learning as it rises, and the samples it i
   expect(Number(await page.locator('[data-tile="Reward"] dd').textContent())).toBeGreaterThan(0);
   await eventually(
     () => page.locator('#sample-count').textContent(),
-    (said) => said === '1–20 of 192',
+    (said) => said === '1–20 of 192 samples',
   );
   const rewards = async () =>
     (await page.locator('#sample-list article header').allTextContents()).map((facts) =>

@@ -55,7 +55,7 @@ async function looksRight(page: Page, reward: number): Promise<void> {
   expect(await groups.count()).toBe(12);
   expect(await groups.first().locator('.tries button').count()).toBe(8);
   expect(await groups.first().locator('header').textContent()).toMatch(
-    /step 4.*task 15.*odd.*mean reward 1.*constant.*1 failed/,
+    /step 4.*task 16.*odd.*mean reward 1.*constant.*1 failed/,
   );
   for (const chart of ['Reward', 'Age of weights']) {
     await eventually(
@@ -65,6 +65,7 @@ async function looksRight(page: Page, reward: number): Promise<void> {
   }
   const shown = Number(await page.locator('[data-tile="Reward"] dd').textContent());
   expect(shown).toBeCloseTo(reward, 2);
+  expect(await groups.first().locator('.task').textContent()).toBe('Task 15: look it up.');
   // A trajectory as coloured turns, and one at a time.
   const [masked, plain] = [3, 0].map((index) => groups.nth(1).locator('.tries button').nth(index));
   const kinds = () =>
@@ -85,7 +86,7 @@ async function looksRight(page: Page, reward: number): Promise<void> {
   await groups.nth(2).locator('.tries button').nth(7).click();
   expect(await groups.nth(2).locator('.trajectory').textContent()).toContain('Error: the sandbox is gone');
   expect(await page.locator('#rollout-failure-rows tr').allTextContents()).toStrictEqual([
-    '16Error: the sandbox is gonestep 4, task 15',
+    '16Error: the sandbox is gonestep 4, task 16',
   ]);
   await page.locator('#rollout-kind').selectOption('dropped');
   await eventually(

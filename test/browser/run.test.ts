@@ -1,5 +1,5 @@
 import type { Browser } from 'playwright-core';
-import { firstValueFrom, from, lastValueFrom, map, range, toArray } from 'rxjs';
+import { firstValueFrom, from, lastValueFrom, map, range, Subject, toArray } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Datum, ModelInput, ServiceClient, type TrainingClient } from 'tinker-rx';
 import { type Dashboard, serveDashboard } from 'tinker-rx/dashboard';
@@ -68,20 +68,23 @@ describe('the page of a real run', () => {
           if (step !== seen.at(-1)) seen.push(step);
           return step;
         },
-        (step) => step === 29,
+        (step) => step === 30,
       );
     })();
     const steps = await trainSome(30, 'first');
     await watching;
     // It was seen on its way, not only at its end.
-    expect(seen.filter((step) => step > 0 && step < 29).length).toBeGreaterThan(1);
+    expect(seen.filter((step) => step > 1 && step < 30).length).toBeGreaterThan(1);
     const loss = await eventually(
       () => tile('Loss').textContent(),
       (shown) => shown !== '–',
     );
     expect(Number(loss)).toBeCloseTo(steps.at(-1)!.loss, 2);
     expect(await page.locator('[data-chart="Loss"] canvas').count()).toBe(1);
-    expect(await page.locator('#runs').textContent()).toContain('first 30 steps · finished');
+    await eventually(
+      () => page.locator('[data-run="first"]').textContent(),
+      (said) => said?.startsWith('firstended30') === true,
+    );
   });
 
   it('lists the checkpoints', async () => {
@@ -98,13 +101,13 @@ describe('the page of a real run', () => {
     const other = await service.createLoraTrainingClient({ baseModel: local.baseModels[0]!, rank: 4, seed: 2 });
     await trainSome(12, 'second', other);
     await eventually(
-      () => page.locator('#runs li').count(),
+      () => page.locator('#run-rows tr').count(),
       (count) => count === 2,
     );
     const output = page.locator('[data-chart="Loss"] output');
     await eventually(
       () => output.textContent(),
-      (said) => /first .* · second /.test(said ?? ''),
+      (said) => /first .*second /.test(said ?? ''),
     );
   });
 
@@ -149,7 +152,7 @@ describe('the page of a real run', () => {
 
   it('shows a 429 as a pause, and that it is over', async () => {
     const { page } = opened;
-    local.dials.faults = {
+    local.controls.faults = {
       rules: [{ endpoint: 'asample', nth: 1, fault: { type: 'status', status: 429, retryAfter: 5 } }],
     };
     const sampler = await trainer.saveWeightsAndGetSamplingClient();
@@ -173,7 +176,7 @@ describe('the page of a real run', () => {
 
   it('says what every request waits for, and why', async () => {
     const { page } = opened;
-    local.dials.pause('paused_capacity', 'other tenants are being served');
+    local.controls.pause('paused_capacity', 'other tenants are being served');
     const pass = trainer.forwardBackward(DATA, 'cross_entropy');
     const row = page.locator('#requests tr', { hasText: 'ForwardBackward' });
     await eventually(
@@ -187,7 +190,7 @@ describe('the page of a real run', () => {
     );
     await page.evaluate(() => scrollTo(0, 0));
     await picture(page, 'waiting');
-    local.dials.resume();
+    local.controls.resume();
     await pass;
     await eventually(
       () => row.count(),
@@ -201,7 +204,7 @@ describe('the page of a real run', () => {
     const fault = (endpoint: string, status: number, detail: string) => ({
       rules: [{ endpoint, nth: 1, fault: { type: 'status' as const, status, detail, retryAfterMs: 6000 } }],
     });
-    local.dials.faults = fault('forward_backward', 503, 'no room');
+    local.controls.faults = fault('forward_backward', 503, 'no room');
     const first = lastValueFrom(trainer.forwardBackward(DATA, 'cross_entropy'));
     const backoff = page.locator('.pause[data-kind="backoff"]');
     await eventually(
@@ -224,7 +227,7 @@ describe('the page of a real run', () => {
     await picture(page, 'unsent', false);
     await first;
     await behind;
-    local.dials.faults = fault('forward_backward', 402, 'the account is empty');
+    local.controls.faults = fault('forward_backward', 402, 'the account is empty');
     const second = lastValueFrom(trainer.forwardBackward(DATA, 'cross_entropy'));
     const billing = page.locator('.pause[data-kind="billing"]');
     await eventually(
@@ -247,11 +250,11 @@ describe('the page of a real run', () => {
   });
 
   it('shows an error', async () => {
-    local.dials.faults = {
+    local.controls.faults = {
       rules: [{ endpoint: 'optim_step', nth: 1, fault: { type: 'status', status: 400, detail: 'no such thing' } }],
     };
     await expect(lastValueFrom(trainer.optimStep({ learningRate: 1e-3 }))).rejects.toThrow('no such thing');
-    local.dials.faults = { rules: [] };
+    local.controls.faults = { rules: [] };
     const errors = opened.page.locator('#error-rows');
     await eventually(
       () => errors.textContent(),
@@ -339,16 +342,32 @@ describe('the page of a real run', () => {
     await phone.page.context().close();
   });
 
-  it('has a chart of its own for the loss on held-out data', async () => {
+  it('shows the loss on held-out data while the run continues, with a chart of its own', async () => {
     const client = await service.createLoraTrainingClient({ baseModel: local.baseModels[0]!, rank: 4, seed: 3 });
-    const steps = await lastValueFrom(
-      range(0, 6).pipe(
-        map(() => DATA.slice(1)),
+    const batches = new Subject<Datum[]>();
+    const training = lastValueFrom(
+      batches.pipe(
         evaluateEvery({ steps: 2, validation: DATA.slice(0, 1), atEnd: true }),
         train(client, { loss: 'cross_entropy', adam: { learningRate: 5e-3 } }),
         dashboard.showSteps('validated'),
         toArray(),
       ),
+    );
+    const tile = opened.page.locator('[data-tile="Validation loss"] dd');
+    for (let batch = 0; batch < 4; batch++) batches.next(DATA.slice(1));
+    await eventually(
+      () => tile.allTextContents(),
+      ([shown]) => Number(shown) > 0,
+    );
+    expect(await opened.page.locator('#newest').textContent()).toMatch(/^validated the newest step of 3 runs$/);
+    expect(await opened.page.locator('[data-run="validated"]').textContent()).toMatch(/^validatedrunning/);
+    expect(await opened.page.locator('#connection').textContent()).toBe('live');
+    for (let batch = 0; batch < 2; batch++) batches.next(DATA.slice(1));
+    batches.complete();
+    const steps = await training;
+    await eventually(
+      () => opened.page.locator('#connection').textContent(),
+      (said) => said === 'ended',
     );
     const losses = steps.flatMap(({ evaluations = [] }) =>
       evaluations.map(({ metrics }) => metrics['validation_loss']!),

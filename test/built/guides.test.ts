@@ -1,6 +1,7 @@
+/** What three programs of the pages promise. All of them are run as readers run them, in test/package/guides.test.ts. */
 import { existsSync } from 'node:fs';
-import { beforeAll, describe, expect, it } from 'vitest';
-import { PAGES, root, snippetsOf } from '../unit/docs/snippets.js';
+import { beforeAll, expect, it } from 'vitest';
+import { root, snippetsOf } from '../unit/docs/snippets.js';
 import { patternOf, runSnippet, shapeOf } from './runSnippet.js';
 
 beforeAll(() => {
@@ -10,10 +11,6 @@ beforeAll(() => {
 const [first] = snippetsOf('README.md');
 const [grpo] = snippetsOf('docs/rl.md');
 const counted = snippetsOf('docs/training-order.md').find(({ runs }) => runs);
-const alone = [first!, grpo!, counted!];
-const others = PAGES.flatMap((page) => snippetsOf(page)).filter(
-  (snippet) => snippet.runs && !alone.some(({ file, line }) => file === snippet.file && line === snippet.line),
-);
 
 it('the first program of the README trains: its loss falls under 0.1 nats per token', async () => {
   const printed = await runSnippet(first!.source);
@@ -33,14 +30,4 @@ it('the first program of the page on reinforcement learning raises its reward', 
 
 it('the program of the page on training order counts exactly the cycles that it shows', async () => {
   expect((await runSnippet(counted!.source)).trimEnd()).toBe(counted!.output);
-});
-
-describe('programs in the guides run and print what is shown', () => {
-  it.each(others.map((snippet) => [`${snippet.file}:${snippet.line}`, snippet] as const))(
-    '%s',
-    async (_, { source, output }) => {
-      const printed = await runSnippet(source);
-      if (output !== undefined) expect(shapeOf(printed)).toMatch(patternOf(output));
-    },
-  );
 });

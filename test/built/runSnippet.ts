@@ -17,7 +17,7 @@ export async function runSnippet(source: string): Promise<string> {
   const folder = mkdtempSync(`${FOLDER}/snippet-`);
   try {
     writeFileSync(`${folder}/snippet.mjs`, outputText);
-    const { stdout } = await promisify(execFile)(process.execPath, [`${folder}/snippet.mjs`], { cwd: root, env });
+    const { stdout } = await promisify(execFile)(process.execPath, [`${folder}/snippet.mjs`], { cwd: folder, env });
     return stdout;
   } finally {
     rmSync(folder, { recursive: true });

@@ -29,7 +29,7 @@ async function blocked(blockMs: number, sessionTtlMs?: number): Promise<Told> {
   const local = await LocalTinker.start(sessionTtlMs === undefined ? {} : { sessionTtlMs });
   try {
     const { stdout } = await promisify(execFile)(process.execPath, [script, String(blockMs), local.url, local.apiKey], {
-      timeout: 100_000,
+      timeout: 240_000,
     });
     return JSON.parse(stdout) as Told;
   } finally {

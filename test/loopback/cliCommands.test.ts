@@ -180,7 +180,7 @@ describe('checkpoint', () => {
     const output = join(home.folder, 'downloads');
     const { stdout } = await ok(['checkpoint', 'download', state, '-o', output]);
     await golden('checkpoint-download', stdout);
-    const target = join(output, state.slice('tinker://'.length).replaceAll('/', '_'));
+    const target = join(output, state.slice('tinker://'.length).replace(/[/:]/g, '_'));
     expect(readdirSync(target).sort()).toStrictEqual(['adapter_config.json', 'adapter_model.safetensors']);
     expect(existsSync(`${target}.partial`)).toBe(false);
     expect((await ok(['checkpoint', 'list', '--limit', '0'])).stdout).not.toContain('external');

@@ -55,7 +55,7 @@ function typed(shell: Shell, line: string, load: string = SHELLS[shell].load): P
   return new Promise((resolve, reject) => {
     let shown = '';
     let sent = false;
-    const limit = setTimeout(() => reject(new Error(`${shell} shows ${JSON.stringify(shown)}`)), 100_000);
+    const limit = setTimeout(() => reject(new Error(`${shell} shows ${JSON.stringify(shown)}`)), 240_000);
     const end = (text: string) => {
       clearTimeout(limit);
       child.kill('SIGKILL');

@@ -126,9 +126,9 @@ describe('grpo', () => {
   it('says what a reward module should export, and what is wrong with a task', async () => {
     write('wrong.mjs', 'export const reward = 1;');
     expect((await run(args('--reward', path('wrong.mjs')))).stderr).toMatch(/exports no reward\n.*export default/);
-    write('tasks.jsonl', '{"text": "?"}');
+    write('tasks.jsonl', '{"frage": "?"}');
     const { stderr } = await run(args('--calibrate', '1'));
-    expect(stderr).toMatch(/none of messages, prompt and question/);
+    expect(stderr).toMatch(/none of messages, prompt, question, input and text/);
     expect((await run(['grpo', path('tasks.jsonl'), '-m', 'x'])).code).toBe(2);
   });
 });

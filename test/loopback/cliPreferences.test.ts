@@ -79,7 +79,7 @@ describe('dpo', () => {
     const interrupted$ = new Subject<void>();
     const { surroundings: around, written } = surroundings({ interrupted$ });
     const ended = runCli(args(stopped), around);
-    await vi.waitFor(() => expect(metricsOf(stopped).length).toBeGreaterThan(5), { timeout: 25_000, interval: 5 });
+    await vi.waitFor(() => expect(metricsOf(stopped).length).toBeGreaterThan(5), { timeout: 240_000, interval: 5 });
     interrupted$.next();
     expect(await ended).toBe(130);
     expect(written.stderr).toMatch(
@@ -112,7 +112,18 @@ describe('distill', () => {
     const log = join(folder, 'distilled');
     const { code, stdout } = await run([
       ...['distill', prompts, '-m', 'tinker-rx/tiny', '--teacher', start.sampler, '--log', log, '--rank', '8'],
-      ...['--batch-size', '1', '--group', '16', '--steps', '16', '--max-tokens', '16', '--learning-rate', '0.005'],
+      ...[
+        '--groups-per-batch',
+        '1',
+        '--group',
+        '16',
+        '--steps',
+        '16',
+        '--max-tokens',
+        '16',
+        '--learning-rate',
+        '0.005',
+      ],
     ]);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^Steps +16\nTeacher KL +-?[\d.]+\n/);

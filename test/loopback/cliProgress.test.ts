@@ -60,7 +60,7 @@ it('sample shows the bytes of a tokenizer on their way', async () => {
   const { surroundings: around, written } = surroundings({ columns: 100 });
   const ended = runCli(args, around);
   const half = /\rtokenizer of fake\/model {2}█+░+ {2}(49|50) % {2}[\d.]+ KB of [\d.]+ KB/;
-  await vi.waitFor(() => expect(written.stderr).toMatch(half), { timeout: 30_000, interval: 20 });
+  await vi.waitFor(() => expect(written.stderr).toMatch(half), { timeout: 240_000, interval: 20 });
   sendRest();
   expect(await ended).toBe(0);
   // The line is gone at the end.
@@ -88,7 +88,7 @@ it('train shows bytes, conversations and tokens of the data it reads', async () 
       expect(written.stderr).toMatch(
         /\rreading big\.jsonl {2}█*░+ {2}\d+ % {2}[\d.]+ MB of 13\.\d MB .*[1-9][\d,]* conversations {2}[1-9][\d,]* tokens/,
       ),
-    { timeout: 30_000, interval: 20 },
+    { timeout: 240_000, interval: 20 },
   );
   interrupted$.next();
   expect(await ended).toBe(130);

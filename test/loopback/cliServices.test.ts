@@ -3,10 +3,11 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Subject } from 'rxjs';
+import { firstValueFrom, Subject } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ServiceClient } from 'tinker-rx';
 import { LocalTinker } from 'tinker-rx/local';
+import { flow$ } from 'tinker-rx/operators';
 import { runCli } from '../../src/cli/program.js';
 import { run, surroundings } from '../unit/cli/terminal.js';
 import { startStepped, type SteppedService } from './support/cycles.js';
@@ -28,7 +29,7 @@ function start(args: readonly string[]) {
   const { surroundings: around, written } = surroundings({ interrupted$ });
   const ended = runCli(args, around);
   const until = (pattern: RegExp) =>
-    vi.waitFor(() => expect(written.stdout + written.stderr).toMatch(pattern), { timeout: 60_000, interval: 10 });
+    vi.waitFor(() => expect(written.stdout + written.stderr).toMatch(pattern), { timeout: 240_000, interval: 10 });
   return { written, ended, until, interrupt: () => interrupted$.next() };
 }
 
@@ -165,8 +166,8 @@ describe('train', () => {
   const runSteps = async ({ local, until }: SteppedService, steps: number, log: string) => {
     for (let step = 1; step <= steps; step++) {
       await until((count) => count('optim_step') > step);
-      await local.dials.step();
-      await vi.waitFor(() => expect(losses(log).length).toBe(step), { timeout: 60_000 });
+      await local.controls.step();
+      await vi.waitFor(() => expect(losses(log).length).toBe(step), { timeout: 240_000 });
     }
   };
 
@@ -182,7 +183,7 @@ describe('train', () => {
     const { ended, interrupt, written } = start(['train', data, ...flags, '--log', parts]);
     await runSteps(stepped, 3, parts);
     interrupt();
-    local.dials.clockMs = 0;
+    local.controls.clockMs = 0;
     expect(await ended).toBe(130);
     expect(written.stderr).toContain('Finishing the steps in flight and saving a checkpoint');
     expect(written.stderr).toMatch(
@@ -218,7 +219,7 @@ describe('train', () => {
     ]);
     await runSteps(stepped, 2, log);
     interrupt();
-    local.dials.clockMs = 0;
+    local.controls.clockMs = 0;
     expect(await ended).toBe(130);
     const after = losses(log).length;
     // One that was sent, and one ahead of it.
@@ -242,7 +243,7 @@ describe('train', () => {
       data,
       ...flags,
       '--steps',
-      '4',
+      '12',
       '--dashboard',
       '--log',
       join(folder, 'd'),
@@ -251,7 +252,9 @@ describe('train', () => {
     const [, url] = /Dashboard: (\S+)/.exec(written.stderr)!;
     await stepped.until((count) => count('optim_step') > 0);
     expect((await fetch(url!)).status).toBe(200);
-    local.dials.clockMs = 0;
+    const reports = await firstValueFrom(flow$);
+    expect(reports.map(({ name }) => name)).toStrictEqual(['train', 'batch', 'tokenize']);
+    local.controls.clockMs = 0;
     expect(await ended).toBe(0);
     await expect(fetch(url!)).rejects.toThrow();
   });
@@ -280,10 +283,10 @@ describe('checkpoint download', () => {
     await using service = new ServiceClient();
     const trainer = await service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 4 });
     const { path } = await trainer.saveState('x');
-    local.dials.latencyMs = (endpoint) => (endpoint.startsWith('files/') ? 600_000 : 0);
+    local.controls.latencyMs = (endpoint) => (endpoint.startsWith('files/') ? 600_000 : 0);
     const { ended, until, interrupt, written } = start(['checkpoint', 'download', path, '-o', folder]);
     await until(/Exporting/);
-    await vi.waitFor(() => expect(readdirSync(folder).join()).toContain('.partial'), { timeout: 20_000 });
+    await vi.waitFor(() => expect(readdirSync(folder).join()).toContain('.partial'), { timeout: 240_000 });
     expect((await run(['checkpoint', 'list'])).stdout).toContain('external_weights/download');
     interrupt();
     expect(await ended).toBe(130);

@@ -35,7 +35,7 @@ afterAll(async () => {
 const running: ChildProcessWithoutNullStreams[] = [];
 afterEach(() => {
   for (const child of running.splice(0)) child.kill('SIGKILL');
-  local.dials.clockMs = 0;
+  local.controls.clockMs = 0;
 });
 
 const environment = (more: Readonly<Record<string, string>> = {}) => ({
@@ -60,7 +60,7 @@ function terminal(args: readonly string[], more: Readonly<Record<string, string>
   const code = new Promise<number | null>((resolve) => child.on('close', resolve));
   return {
     type: (keys: string) => child.stdin.write(keys),
-    until: (pattern: RegExp) => vi.waitFor(() => expect(shown).toMatch(pattern), { timeout: 60_000, interval: 20 }),
+    until: (pattern: RegExp) => vi.waitFor(() => expect(shown).toMatch(pattern), { timeout: 240_000, interval: 20 }),
     code,
     shown: () => shown,
   };
@@ -76,7 +76,7 @@ const TRAIN = ['-m', 'tinker-rx/tiny', '--rank', '4', '--batch-size', '4'];
 
 describe('train', () => {
   it('draws a bar that grows on one line and fits', async () => {
-    local.dials.clockMs = 150;
+    local.controls.clockMs = 150;
     const { code, shown } = terminal(['train', DATA, ...TRAIN, '--epochs', '20', '--log', 'bar']);
     expect(await code).toBe(0);
     const bars = states(shown()).filter((line) => line.startsWith('train'));
@@ -109,14 +109,14 @@ describe('train', () => {
   });
 
   it('saves on Ctrl-C, says how to go on, and goes on', async () => {
-    local.dials.clockMs = 300;
+    local.controls.clockMs = 300;
     const { code, shown, until, type } = terminal(['train', DATA, ...TRAIN, '--epochs', '40', '--log', 'stopped']);
     await until(/[1-9]\d?\/40 steps/);
     type(CTRL_C);
     expect(await code).toBe(130);
     expect(shown()).toContain('Finishing the steps in flight');
     const [, steps, command] = /saved after step (\d+)\. Continue with: tinker-rx (.+?)\r/.exec(shown())!;
-    local.dials.clockMs = 0;
+    local.controls.clockMs = 0;
     const resumed = terminal(command!.split(' '));
     expect(await resumed.code).toBe(0);
     expect(resumed.shown()).toContain(`continuing after step ${steps}`);
@@ -137,12 +137,12 @@ describe('chat', () => {
     await until(/Hello there[^]*\n[^]*› /);
     type('/help\r');
     await until(/\/system <text>/);
-    local.dials.pause('paused_capacity', 'a test');
+    local.controls.pause('paused_capacity', 'a test');
     type('Never answered\r');
     await until(/thinking … \d s/);
     type(CTRL_C);
     await until(/\(cancelled\)/);
-    local.dials.resume();
+    local.controls.resume();
     type(CTRL_D);
     expect(await code).toBe(0);
     expect(shown()).toContain('Talking to tinker-rx/tiny');
@@ -216,12 +216,12 @@ describe('output', () => {
     ['SIGTERM', 143],
     ['SIGHUP', 129],
   ] as const)('ends on %s with %d, having saved', async (signal, expected) => {
-    local.dials.clockMs = 100;
+    local.controls.clockMs = 100;
     const args = ['train', DATA, ...TRAIN, '--epochs', '400', '--log', signal];
     const child = spawn(process.execPath, [main, ...args], { cwd: folder, env: environment() });
     running.push(child);
     const log = (name: string) => readFileSync(join(folder, signal, `${name}.jsonl`), 'utf8');
-    await vi.waitFor(() => expect(log('metrics')).toContain('"index":1'), { timeout: 60_000 });
+    await vi.waitFor(() => expect(log('metrics')).toContain('"index":1'), { timeout: 240_000 });
     child.kill(signal);
     expect(await new Promise((resolve) => child.on('close', resolve))).toBe(expected);
     expect(log('checkpoints')).toMatch(/"name":"step-0000\d\d"/);

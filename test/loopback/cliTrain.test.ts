@@ -69,7 +69,7 @@ describe('train', () => {
     const data = rowsIn('few.jsonl', ...Array.from({ length: 5 }, () => answered));
     const flags = ['-m', 'tinker-rx/tiny', '--rank', '4', '--learning-rate', '1000', '--steps', '4', '--epochs', '2'];
     const { stderr } = await run(['train', data, ...flags, '--log', join(home.folder, 'diverged')]);
-    expect(stderr).toMatch(/Warning: the run has diverged: the loss of step \d is .*Try a smaller --learning-rate/);
+    expect(stderr).toMatch(/Warning: after \d steps, the loss is .* may have diverged\. Lower the learning rate/);
     expect(stderr).toContain('Warning: 5 examples do not fill a batch of 128');
     expect(stderr).toContain('Warning: --steps 4 counts; --epochs 2 does not');
     const sound = await ok([
@@ -129,6 +129,32 @@ describe('train', () => {
     ]);
     expect((await run(['train', '--resume', path, '--validation', held])).stderr).toContain('keeps its validation');
     expect((await ok(['train', '--resume', path])).stderr).toContain('The run was finished already');
+  });
+
+  it('stops, and saves, when the loss on held-out data no longer improves', async () => {
+    const held = rowsIn('stale.jsonl', answered);
+    const path = join(home.folder, 'stale');
+    const flags = [
+      '-m',
+      'tinker-rx/tiny',
+      '--rank',
+      '4',
+      '--batch-size',
+      '5',
+      '--epochs',
+      '10',
+      '--learning-rate',
+      '0',
+    ];
+    const early = ['--validation', held, '--validate-every', '1', '--early-stop', '2'];
+    const { stderr } = await ok(['train', QUESTIONS, ...flags, ...early, '--log', path]);
+    expect(stderr).toContain('Fewer steps than there could be: the validation loss did not improve 2 times in a row.');
+    const steps = lines(join(path, 'metrics.jsonl'));
+    expect(steps.length).toBeLessThan(40);
+    expect(existsSync(join(path, 'checkpoints.jsonl'))).toBe(true);
+    const refused = await run(['train', QUESTIONS, '-m', 'tinker-rx/tiny', '--early-stop']);
+    expect(refused.stderr).toContain('--early-stop without --validation');
+    expect(refused.code).toBe(2);
   });
 });
 

@@ -7,7 +7,7 @@ import { ServiceClient } from 'tinker-rx';
 import { checkUse, foresee, readProfile, type ServerProfile } from 'tinker-rx/conformance';
 import { LocalTinker, type LocalTinkerOptions } from 'tinker-rx/local';
 import { Prober } from '../../src/conformance/Prober.js';
-import { PROBES, runProbes } from '../../src/conformance/runProbes.js';
+import { FEATURES, runProbes } from '../../src/conformance/runProbes.js';
 import { connect } from '../../src/client/connection/connect.js';
 import { run } from '../unit/cli/terminal.js';
 
@@ -59,9 +59,9 @@ describe('doctor --conformance', () => {
     expect(featuresIn(profile, 'no')).toStrictEqual(UNDEFINED);
     expect(featuresIn(profile, 'differs')).toStrictEqual([]);
     expect(featuresIn(profile, 'unknown')).toStrictEqual([]);
-    expect(Object.keys(profile.features)).toStrictEqual(PROBES.map(({ feature }) => feature));
+    expect(Object.keys(profile.features)).toStrictEqual(FEATURES);
     expect(ran.stdout).toContain('✓ loss: ppo\n');
-    expect(ran.stdout).toContain(`${PROBES.length - 2} as the protocol says, 0 in its own way, 2 missing.`);
+    expect(ran.stdout).toContain(`${FEATURES.length - 2} as the protocol says, 0 in its own way, 2 missing.`);
     const rows = Object.entries(profile.features).map(([name, { state }]) => [name, MARKS[state]]);
     expect(tableOf(readFileSync(CONFORMANCE, 'utf8'))).toStrictEqual(rows);
   });

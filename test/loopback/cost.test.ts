@@ -30,6 +30,7 @@ afterAll(() => local.close());
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'tinker-rx-cost-'));
   vi.stubEnv('NO_COLOR', '1');
+  vi.stubEnv('XDG_CACHE_HOME', folder);
   vi.stubEnv('TINKER_BASE_URL', local.url);
   vi.stubEnv('TINKER_API_KEY', local.apiKey);
 });

@@ -6,7 +6,7 @@ import { lastValueFrom, map, tap, timer } from 'rxjs';
 import { ByteTokenizer, getRenderer } from '../../src/chat/index.js';
 import { ServiceClient } from '../../src/client/index.js';
 import { answers, evaluateInto } from '../../src/evals/index.js';
-import type { Sampleable } from '../../src/operators/sampleFrom.js';
+import type { Sampleable } from '../../src/operators/sampling/sampleFrom.js';
 import type { RolloutHook } from '../../src/rl/index.js';
 import { fromArray } from '../../src/sources/index.js';
 

@@ -33,7 +33,7 @@ function run(program: string): Promise<Run> {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, [script, program, local.url, local.apiKey], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: 100_000,
+      timeout: 240_000,
       killSignal: 'SIGKILL',
     });
     let said = '';

@@ -6,7 +6,7 @@ import { LocalTinker } from '../../src/local/localTinker.js';
 import { FakeEngine } from './localFakeEngine.js';
 
 const [port, apiKey, mode] = process.argv.slice(2);
-const { dials } = await LocalTinker.start({ engine: new FakeEngine(), port: Number(port), apiKey: apiKey! });
-if (mode === 'paused') dials.pause();
+const { controls } = await LocalTinker.start({ engine: new FakeEngine(), port: Number(port), apiKey: apiKey! });
+if (mode === 'paused') controls.pause();
 process.send?.('ready');
 process.on('disconnect', () => process.exit(0));

@@ -236,6 +236,19 @@ describe('over TLS with HTTP/2', () => {
     await until(() => fake.sockets.size === 0);
   });
 
+  it('closing twice ends both as soon as nothing is in flight', async () => {
+    const polls = held();
+    await start({ x: polls.answer });
+    const waiting = many(2);
+    await until(() => polls.count() === 2);
+    const first = sockets.close().then(() => 'closed');
+    const second = sockets.close();
+    polls.letGo();
+    await Promise.all([...waiting, second]);
+    const later = new Promise((resolve) => setImmediate(resolve)).then(() => 'still waits');
+    expect(await Promise.race([first, later])).toBe('closed');
+  });
+
   it('destroying does not wait for what closing waits for', async () => {
     const polls = held();
     await start({ x: polls.answer });

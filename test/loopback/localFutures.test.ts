@@ -88,7 +88,7 @@ describe('retrieve_future', () => {
         await fixture.caller.post('asample', sampleBody({ sampling_session_id: sampler, seq_id: seqId++ }));
         expect((await fixture.caller.send('retrieve_future', { request_id: id })).status).toBe(410);
       },
-      { timeout: 25_000 },
+      { timeout: 240_000 },
     );
     expect((await fixture.caller.send('retrieve_future', { request_id: 'nonsense' })).status).toBe(404);
     const [nonce] = (id as string).split('-');

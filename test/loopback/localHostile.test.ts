@@ -80,7 +80,7 @@ describe('the embedded service', () => {
     expect(small.bytes.toString()).toBe('{}');
     for (let seen = 0; seen < 50; seen += 4) {
       const atMost = Math.min(seen + 4, 50);
-      await expect.poll(() => held.length, { timeout: 10_000 }).toBe(atMost);
+      await expect.poll(() => held.length).toBe(atMost);
       // Time for one more to slip through.
       await new Promise((resolve) => setTimeout(resolve, 5));
       expect(held).toHaveLength(atMost);
@@ -143,7 +143,7 @@ describe('the embedded service', () => {
       const found = later.mock.calls.filter(([, delayMs]) => delayMs === 500);
       expect(found).toHaveLength(20);
       return found;
-    });
+    }, 240_000);
     later.mockRestore();
     expect(() => cuts.forEach(([cut]) => cut())).not.toThrow();
     expect((await caller.fetch('healthz')).status).toBe(200);

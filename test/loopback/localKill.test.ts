@@ -54,7 +54,7 @@ function killAtChange(script: string, data: string, change: number): Promise<str
   });
 }
 
-it('leaves every checkpoint whole, old or new, when it is killed at any moment', { timeout: 180_000 }, async () => {
+it('leaves every checkpoint whole, old or new, when it is killed at any moment', async () => {
   const folder = await temporaryFolder();
   const script = await bundleChild(folder);
   let inTheMiddle = 0;

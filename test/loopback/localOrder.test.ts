@@ -116,7 +116,7 @@ describe('the lock-step clock, stepped by hand', () => {
     const pass = caller.forwardBackward(models[0]!, 1, [datum()]);
     await until((count) => count('forward_backward') === 1);
     expect(engine.log).toHaveLength(1);
-    await local.dials.step();
+    await local.controls.step();
     expect(engine.log).toHaveLength(2);
     expect(await cycle(pass)).toBeGreaterThan(0);
   });
@@ -126,7 +126,7 @@ describe('the lock-step clock, stepped by hand', () => {
     const pass = caller.forwardBackward(models[0]!, 1, [datum()]);
     const optim = caller.future('optim_step', { model_id: models[0], seq_id: 2, adam_params: {} });
     await until((count) => count('forward_backward') === 1 && count('optim_step') === 1);
-    await local.dials.step();
+    await local.controls.step();
     await Promise.all([pass, optim]);
     expect(engine.log.slice(1)).toStrictEqual(['forward_backward 3', 'optim_step 1']);
   });
@@ -135,12 +135,12 @@ describe('the lock-step clock, stepped by hand', () => {
     const { caller, local, models, until } = await startModels();
     const first = caller.forwardBackward(models[0]!, 1, [datum()]);
     await until((count) => count('forward_backward') === 1);
-    await local.dials.step();
-    await local.dials.step();
+    await local.controls.step();
+    await local.controls.step();
     const before = await cycle(first);
     const second = caller.forwardBackward(models[0]!, 2, [datum()]);
     await until((count) => count('forward_backward') === 2);
-    await local.dials.step();
+    await local.controls.step();
     expect(await cycle(second)).toBe(before! + 2);
   });
 
@@ -148,7 +148,7 @@ describe('the lock-step clock, stepped by hand', () => {
     const { caller, local, models, until } = await startModels(2);
     const passes = models.map((model) => caller.forwardBackward(model, 1, [datum()]));
     await until((count) => count('forward_backward') === 2);
-    await local.dials.step();
+    await local.controls.step();
     const [one, other] = await Promise.all(passes.map(cycle));
     expect(one).toBe(other);
   });
@@ -157,11 +157,11 @@ describe('the lock-step clock, stepped by hand', () => {
     const { caller, engine, local, models, until } = await startModels();
     const pass = caller.forwardBackward(models[0]!, 1, [datum()]);
     await until((count) => count('forward_backward') === 1);
-    local.dials.pause();
-    await local.dials.step();
+    local.controls.pause();
+    await local.controls.step();
     expect(engine.log).toHaveLength(1);
-    local.dials.resume();
-    await local.dials.step();
+    local.controls.resume();
+    await local.controls.step();
     expect(await cycle(pass)).toBeGreaterThan(0);
   });
 
@@ -169,7 +169,7 @@ describe('the lock-step clock, stepped by hand', () => {
     const { caller, local, models, until } = await startModels();
     const pass = caller.forwardBackward(models[0]!, 1, [datum()]);
     await until((count) => count('forward_backward') === 1);
-    local.dials.clockMs = 1;
+    local.controls.clockMs = 1;
     expect(await cycle(pass)).toBeGreaterThan(0);
   });
 });

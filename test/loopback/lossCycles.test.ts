@@ -42,7 +42,7 @@ describe.each([
     trainer = await service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 4, seed: 1 });
   });
   afterEach(async () => {
-    stepped.local.dials.clockMs = 0;
+    stepped.local.controls.clockMs = 0;
     await service.close();
     await stepped.local.close();
   });

@@ -1,5 +1,5 @@
 /** Spans as OpenTelemetry's own SDK receives them, of a run of reinforcement learning on the embedded service. */
-import { SpanStatusCode } from '@opentelemetry/api';
+import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import {
   BasicTracerProvider,
   InMemorySpanExporter,
@@ -96,12 +96,45 @@ describe('a run of reinforcement learning', () => {
     expect(spans().every(({ ended }) => ended)).toBe(true);
   });
 
-  it('has prompts and completions where they are asked for', async () => {
+  it('has prompts and completions as messages where they are asked for', async () => {
     const { tracer, named } = recorder();
     await run({ tracer, content: { decode: (tokens) => Buffer.from(Uint8Array.from(tokens)).toString('latin1') } });
+    expect(named(SPAN.sample)).toHaveLength(8);
     for (const { attributes } of named(SPAN.sample)) {
-      expect(String(attributes[ATTRIBUTE.prompt])).toContain('What color');
-      expect(attributes[ATTRIBUTE.completion]).toHaveLength(1);
+      expect(JSON.parse(String(attributes['gen_ai.input.messages']))).toStrictEqual([
+        { role: 'user', parts: [{ type: 'text', content: expect.stringContaining('What color') as string }] },
+      ]);
+      expect(JSON.parse(String(attributes['gen_ai.output.messages']))).toStrictEqual([
+        {
+          role: 'assistant',
+          parts: [{ type: 'text', content: expect.any(String) as string }],
+          finish_reason: (attributes['gen_ai.response.finish_reasons'] as string[])[0],
+        },
+      ]);
+    }
+  });
+
+  it('sends the names of the current conventions, and none that they have replaced', async () => {
+    const { tracer, spans, named } = recorder();
+    await run({ tracer, model: 'tinker-rx/tiny', content: { decode: () => 'text' } });
+    const sent = new Set(spans().flatMap(({ attributes }) => Object.keys(attributes)));
+    expect([...sent].filter((name) => name.startsWith('gen_ai.')).sort()).toStrictEqual([
+      'gen_ai.input.messages',
+      'gen_ai.operation.name',
+      'gen_ai.output.messages',
+      'gen_ai.provider.name',
+      'gen_ai.request.model',
+      'gen_ai.response.finish_reasons',
+      'gen_ai.usage.input_tokens',
+      'gen_ai.usage.output_tokens',
+    ]);
+    for (const { kind, attributes } of named(SPAN.sample)) {
+      expect(kind).toBe(SpanKind.CLIENT);
+      expect(attributes).toMatchObject({
+        'gen_ai.operation.name': 'text_completion',
+        'gen_ai.provider.name': 'tinker',
+        'gen_ai.request.model': 'tinker-rx/tiny',
+      });
     }
   });
 });
@@ -147,6 +180,7 @@ describe('events by hand', () => {
     events$.next({ type: 'request-finished', atMs: 5, elapsedMs: 4, ...sample });
     events$.complete();
     expect(parentOf(named(SPAN.sample)[0]!)!.name).toBe(SPAN.run);
+    expect(named(SPAN.sample)[0]!.attributes).toMatchObject({ [ATTRIBUTE.provider]: 'tinker' });
   });
 
   it('a rollout that fails is an error without its message, and is told with it on request', () => {

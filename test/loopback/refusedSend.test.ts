@@ -6,10 +6,8 @@ import { datum } from './localFixture.js';
 
 const STEPS = 200;
 const REFUSED = 100;
-/** A second is what it should take; a loaded machine is given more. A close that waits for a missing number never ends. */
-const GENEROUS_MS = 20_000;
 
-/** 200 steps made at once, how each call ended, and how long `close` took afterwards. */
+/** 200 steps made at once, and how each call ended. A close that waits for a missing number never ends. */
 async function pipelined(options: LocalTinkerOptions, datums: number) {
   const engine = new FakeEngine();
   const local = await LocalTinker.start({ engine, ...options });
@@ -26,8 +24,7 @@ async function pipelined(options: LocalTinkerOptions, datums: number) {
       const data = Array.from({ length: datums }, () => datum());
       calls.push(trainer.forwardBackward(data, 'cross_entropy'), trainer.optimStep());
     }
-    const startedMs = performance.now();
-    const closed = service.close().then(() => performance.now() - startedMs);
+    const closed = service.close();
     const outcomes = await Promise.all(
       calls.map((call) =>
         call.then(
@@ -36,8 +33,8 @@ async function pipelined(options: LocalTinkerOptions, datums: number) {
         ),
       ),
     );
-    const settledMs = performance.now() - startedMs;
-    return { outcomes, closeMs: (await closed) - settledMs, log: engine.log };
+    await closed;
+    return { outcomes, log: engine.log };
   } finally {
     await local.close();
   }
@@ -45,7 +42,7 @@ async function pipelined(options: LocalTinkerOptions, datums: number) {
 
 it('a refused send in the middle of 200 pipelined steps fails alone; the rest runs in order, and close ends', async () => {
   const fault = { type: 'status', status: 400, detail: 'refused for the test' } as const;
-  const { outcomes, closeMs, log } = await pipelined(
+  const { outcomes, log } = await pipelined(
     { faults: { rules: [{ endpoint: 'forward_backward', nth: REFUSED + 1, fault }] } },
     1,
   );
@@ -53,14 +50,13 @@ it('a refused send in the middle of 200 pipelined steps fails alone; the rest ru
   expect(failed).toEqual([[2 * REFUSED, 'POST /api/v1/forward_backward: 400 refused for the test']]);
   expect(log.filter((entry) => entry.startsWith('forward_backward'))).toHaveLength(STEPS - 1);
   expect(log.filter((entry) => entry.startsWith('optim_step'))).toHaveLength(STEPS);
-  expect(closeMs).toBeLessThan(GENEROUS_MS);
-}, 60_000);
+});
 
 it('a refused chunk in the middle of 200 pipelined steps: what cannot run fails and says why, and close ends', async () => {
   const fault = { type: 'status', status: 413, detail: 'too large for the test' } as const;
   // Three chunks a pass, the first one sent last: this refuses the second of pass 100, while the third is accepted.
   const nth = 3 * REFUSED + 1;
-  const { outcomes, closeMs } = await pipelined(
+  const { outcomes } = await pipelined(
     { flags: { fwdbwdMaxChunkLen: 1 }, faults: { rules: [{ endpoint: 'forward_backward', nth, fault }] } },
     3,
   );
@@ -72,5 +68,4 @@ it('a refused chunk in the middle of 200 pipelined steps: what cannot run fails 
     expect(error!.message).toContain(`request ${missing} (forward_backward)`);
     expect(error!.message).toContain('resume from the last save');
   }
-  expect(closeMs).toBeLessThan(GENEROUS_MS);
-}, 60_000);
+});

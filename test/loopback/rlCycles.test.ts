@@ -46,7 +46,7 @@ describe('reinforcement learning on the embedded service, whose cycles are start
     stepped.takeOver();
   });
   afterEach(async () => {
-    stepped.local.dials.clockMs = 0;
+    stepped.local.controls.clockMs = 0;
     await service.close();
     await stepped.local.close();
   });

@@ -18,7 +18,7 @@ describe('a run on the embedded service whose reward is wrong', () => {
     local = await LocalTinker.start();
     service = new ServiceClient({ baseUrl: local.url, apiKey: local.apiKey, telemetry: false });
     trainer = await service.createLoraTrainingClient({ baseModel: 'tinker-rx/tiny', rank: 4, seed: 1 });
-  }, 60_000);
+  });
   afterEach(() => void vi.restoreAllMocks());
   afterAll(async () => {
     await service.close();
@@ -54,7 +54,7 @@ describe('a run on the embedded service whose reward is wrong', () => {
       /TypeError: .*rlReward\.test\.ts:\d+/,
     ],
     ['NaN', () => NaN, /the reward of singleTurn \(.*rlReward\.test\.ts:\d+:\d+\) is NaN/],
-  ])('ends with an error that names its line: %s', { timeout: 60_000 }, async (name, reward, place) => {
+  ])('ends with an error that names its line: %s', async (name, reward, place) => {
     const failure: unknown = await learn(name, reward).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(RolloutsFailedError);
     expect((failure as Error).message).toMatch(place);
@@ -65,7 +65,7 @@ describe('a run on the embedded service whose reward is wrong', () => {
     expect(lines(name).every((line) => 'error' in (JSON.parse(line) as object))).toBe(true);
   });
 
-  it('of always 0 logs every answer and says that nothing was learned', { timeout: 60_000 }, async () => {
+  it('of always 0 logs every answer and says that nothing was learned', async () => {
     expect(await learn('zero', () => 0)).toBeUndefined();
     expect(lines('zero')).toHaveLength(48);
     expect(printed.at(-1)).toBe(

@@ -36,7 +36,7 @@ describe('train on the embedded service, whose cycles are started by hand', () =
     stepped.takeOver();
   });
   afterEach(async () => {
-    stepped.local.dials.clockMs = 0;
+    stepped.local.controls.clockMs = 0;
     await service.close();
     await stepped.local.close();
   });
@@ -56,7 +56,7 @@ describe('train on the embedded service, whose cycles are started by hand', () =
       ...['step-000005', 'step-000010', 'step-000015', 'step-000020'],
     ]);
     // A step's loss is that of the weights before it: the state after 5 steps has the loss of the step with index 5.
-    stepped.local.dials.clockMs = 0;
+    stepped.local.controls.clockMs = 0;
     const sums = checkpoints.slice(0, -1).map(async ({ statePath }) => {
       const resumed = await service.createTrainingClientFromStateWithOptimizer(statePath!);
       return (await resumed.forward(data, 'cross_entropy')).metrics['loss:sum'];

@@ -1,6 +1,6 @@
 import { concatMap, from, NEVER, of, take, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
+import { concatMapAhead } from '../../src/operators/flow/concatMapAhead.js';
 import { LivePolicy, type RlEvent } from '../../src/rl/index.js';
 import { admit } from '../../src/rl/pacing/admit.js';
 import { firehose, keepsContract } from './contract.js';

@@ -1,10 +1,10 @@
 import { from, NEVER, of, range, Subject } from 'rxjs';
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { backpressure$, type BackpressureEvent } from '../../src/operators/backpressure.js';
-import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
-import { forgetWarnings } from '../../src/operators/gates/WatchedQueue.js';
-import { interleave } from '../../src/operators/interleave.js';
-import { mergeMapWeighted } from '../../src/operators/mergeMapWeighted.js';
+import { backpressure$, type BackpressureEvent } from '../../src/operators/pressure/backpressure.js';
+import { concatMapAhead } from '../../src/operators/flow/concatMapAhead.js';
+import { forgetWarnings } from '../../src/operators/pressure/shared/backpressureEvents.js';
+import { interleave } from '../../src/operators/data/interleave.js';
+import { mergeMapWeighted } from '../../src/operators/flow/mergeMapWeighted.js';
 import { gated } from './gated.js';
 
 const page = 'docs/backpressure.md#where-it-ends';

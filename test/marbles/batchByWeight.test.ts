@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { batchByWeight } from '../../src/operators/batchByWeight.js';
+import { batchByWeight } from '../../src/operators/data/batchByWeight.js';
 import { keepsContract, throwing } from './contract.js';
 import { marbles } from './marbles.js';
 
@@ -100,4 +100,14 @@ describe('batchByWeight', () => {
   it('refuses maxSize 0', () => {
     expect(() => batchByWeight({ weight: () => 1, limit: 1, maxSize: 0 })).toThrow(RangeError);
   });
+
+  it(
+    'emits what there is when the first value of a batch has waited long enough',
+    marbles((m) => {
+      const source = m.cold('  -a-b------c-|', numbers);
+      const expected = '       -----x------(y|)';
+      const result = source.pipe(batchByWeight({ weight, limit: 3.5, withinMs: 4 }));
+      m.expect(result).toBeObservable(expected, { x: [1, 2], y: [3] });
+    }),
+  );
 });

@@ -1,5 +1,5 @@
 import { EMPTY, from, type Observable, type ObservableInput, VirtualTimeScheduler } from 'rxjs';
-import type { MarkedBatch, MarkPoint, MarkResult } from '../../src/operators/trainingBatch.js';
+import type { MarkedBatch, MarkPoint, MarkResult } from '../../src/operators/training/trainingBatch.js';
 
 /** Carries out a batch's marks as `train` would right after its step, with one step a batch. */
 export function carryOut<T>(batch: MarkedBatch<T>, trainer: T, at: Partial<MarkPoint> = {}): MarkResult[] {

@@ -13,11 +13,11 @@ import {
   toArray,
 } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { checkpointEvery, type CheckpointEveryOptions } from '../../src/operators/checkpointEvery.js';
-import { markBatches } from '../../src/operators/markBatches.js';
-import type { Step } from '../../src/operators/step.js';
-import { train } from '../../src/operators/train.js';
-import type { Checkpoint, MarkedBatch, TrainingBatch } from '../../src/operators/trainingBatch.js';
+import { checkpointEvery, type CheckpointEveryOptions } from '../../src/operators/training/checkpointEvery.js';
+import { markBatches } from '../../src/operators/training/markBatches.js';
+import type { Step } from '../../src/operators/training/step.js';
+import { train } from '../../src/operators/training/train.js';
+import type { Checkpoint, MarkedBatch, TrainingBatch } from '../../src/operators/training/trainingBatch.js';
 import type { Datum } from '../../src/wire/datum.js';
 import { carryOut, saving } from './carryOut.js';
 import { type firehose, keepsContract } from './contract.js';

@@ -1,6 +1,6 @@
 import { concat, delay, EMPTY, from, map, NEVER, of, Subject, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
+import { concatMapAhead } from '../../src/operators/flow/concatMapAhead.js';
 import { keepsContract, throwing } from './contract.js';
 import { gated } from './gated.js';
 import { marbles } from './marbles.js';

@@ -1,9 +1,9 @@
 import { from, lastValueFrom, map, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { checkpointEvery } from '../../src/operators/checkpointEvery.js';
-import { continueFrom } from '../../src/operators/continueFrom.js';
-import { constant } from '../../src/operators/schedules.js';
-import { train } from '../../src/operators/train.js';
+import { checkpointEvery } from '../../src/operators/training/checkpointEvery.js';
+import { continueFrom } from '../../src/operators/training/continueFrom.js';
+import { constant } from '../../src/operators/training/schedules.js';
+import { train } from '../../src/operators/training/train.js';
 import type { Datum } from '../../src/wire/datum.js';
 import { type firehose, keepsContract } from './contract.js';
 import { datum, fakeTrainer } from './fakeTrainer.js';

@@ -11,6 +11,7 @@ const RL_OTHERS = [
     'comparison',
     'conversation',
     'judge',
+    'mcpTools',
     'pairwise',
     'resumeRl',
     'rlTool',
@@ -24,6 +25,8 @@ const RL_OTHERS = [
 const WITHOUT: Readonly<Record<string, string>> = {
   retryFailures: 'a part of the client: it waits for the service, and its tests are those of the client',
   likelihood: 'mergeMapWeighted over calls of the service, as evaluate is',
+  decisions: 'mergeMapWeighted over decide',
+  decisionsInto: 'decisions, with its records in a file',
   evaluateInto: 'evaluate, with its records in a file',
   likelihoodInto: 'likelihood, with its records in a file',
   summarize: 'RxJS’s reduce: it emits once, at the end',

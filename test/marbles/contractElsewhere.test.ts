@@ -6,7 +6,7 @@ import { map, NEVER } from 'rxjs';
 import { afterAll, beforeAll, describe } from 'vitest';
 import { foldDashboard } from '../../src/dashboard/client.js';
 import { evaluate, withCost } from '../../src/evals/index.js';
-import type { Step } from '../../src/operators/step.js';
+import type { Step } from '../../src/operators/training/step.js';
 import { metricsLog, tensorBoardLog, toJsonl, wandbLog } from '../../src/sinks/index.js';
 import { keepsContract, throwing } from './contract.js';
 import { instantAgent, instantSampler } from './instantLoop.js';

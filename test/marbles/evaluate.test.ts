@@ -53,7 +53,13 @@ describe('evaluate', () => {
     marbles((m) => {
       const { sampler } = fakeLoop({ sampleMs: (asked) => (asked === 0 ? 50 : 1) });
       const failures = map((record: EvalRecord) => record.failures.map(({ stage, name }) => `${stage} ${name}`));
-      const options = { sampler: sampler(0), output, timeoutMs: 10, retries: 0, scheduler: m.scheduler };
+      const options = {
+        sampler: sampler(0),
+        output,
+        timeoutMs: 10,
+        onFailure: 'skip' as const,
+        scheduler: m.scheduler,
+      };
       const source = m.cold('  a-----------b|');
       const expected = '       ----------x------------(y|)';
       const slow = { slow: () => m.cold<number>('-----------x') };

@@ -1,7 +1,7 @@
 import { from, lastValueFrom, map, NEVER, of, tap } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { evaluateEvery } from '../../src/operators/evaluateEvery.js';
-import { train } from '../../src/operators/train.js';
+import { evaluateEvery } from '../../src/operators/training/evaluateEvery.js';
+import { train } from '../../src/operators/training/train.js';
 import type { Datum } from '../../src/wire/datum.js';
 import { carryOut } from './carryOut.js';
 import { type firehose, keepsContract } from './contract.js';

@@ -2,7 +2,20 @@ import { readdirSync, readFileSync } from 'node:fs';
 import * as operators from '../../src/operators/index.js';
 
 /** What `tinker-rx/operators` has beside operators. */
-const OTHERS = ['backpressure$', 'Gate', 'currentGate', 'withGate', 'constant', 'cosine', 'linear', 'numberBatches'];
+const OTHERS = [
+  'backpressure$',
+  'findBottleneck',
+  'flow$',
+  'Gate',
+  'TokenBucket',
+  'currentGate',
+  'withGate',
+  'constant',
+  'cosine',
+  'linear',
+  'numberBatches',
+  'rateOnPlateau',
+];
 
 /** The operators of `tinker-rx/operators`. */
 export const OPERATORS: readonly string[] = Object.keys(operators).filter((name) => !OTHERS.includes(name));

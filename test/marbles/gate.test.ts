@@ -23,15 +23,15 @@ import {
   share,
 } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { batch } from '../../src/operators/batch.js';
-import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
-import { currentGate, Gate, withGate } from '../../src/operators/gate.js';
-import { interleave } from '../../src/operators/interleave.js';
-import { keepGate } from '../../src/operators/keepGate.js';
-import { mergeMapWeighted } from '../../src/operators/mergeMapWeighted.js';
-import { repeatEpochs } from '../../src/operators/repeatEpochs.js';
-import { retryBackoff } from '../../src/operators/retryBackoff.js';
-import { shuffle } from '../../src/operators/shuffle.js';
+import { batch } from '../../src/operators/data/batch.js';
+import { concatMapAhead } from '../../src/operators/flow/concatMapAhead.js';
+import { currentGate, Gate, withGate } from '../../src/operators/pressure/gate.js';
+import { interleave } from '../../src/operators/data/interleave.js';
+import { keepGate } from '../../src/operators/pressure/keepGate.js';
+import { mergeMapWeighted } from '../../src/operators/flow/mergeMapWeighted.js';
+import { repeatEpochs } from '../../src/operators/data/repeatEpochs.js';
+import { retryBackoff } from '../../src/operators/flow/retryBackoff.js';
+import { shuffle } from '../../src/operators/data/shuffle.js';
 import { gated } from './gated.js';
 import { marbles } from './marbles.js';
 

@@ -274,7 +274,7 @@ describe('grpo', () => {
         if (event.index === 0) attempts.push(`${event.type} ${event.attempt}`);
       };
       tasks(1)
-        .pipe(reinforce(trainer, agent, { group: 2, groupsPerBatch: 1, retries: 2, onEvent }))
+        .pipe(reinforce(trainer, agent, { group: 2, groupsPerBatch: 1, onFailure: { retries: 2 }, onEvent }))
         .subscribe((step) => steps.push(step));
       m.flush();
       expect(attempts).toStrictEqual([
@@ -293,7 +293,10 @@ describe('grpo', () => {
         task === 'task 1'
           ? timer(3).pipe(mergeMap(() => throwError(() => new Error('no'))))
           : alternating(task, policy, context);
-      const result = tasks(2).pipe(reinforce(trainer, agent, { group: 2, groupsPerBatch: 2, failFast: true }), indexes);
+      const result = tasks(2).pipe(
+        reinforce(trainer, agent, { group: 2, groupsPerBatch: 2, onFailure: 'fail' }),
+        indexes,
+      );
       m.expect(result).toBeObservable('----#', {}, new Error('no'));
       m.flush();
       expect(cancelled).toStrictEqual(['sample 0', 'sample 1']);

@@ -25,16 +25,16 @@ import {
   windowCount,
 } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { batch } from '../../src/operators/batch.js';
-import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
-import { Gate } from '../../src/operators/gate.js';
-import { interleave } from '../../src/operators/interleave.js';
-import { keepGate } from '../../src/operators/keepGate.js';
-import { mergeMapWeighted } from '../../src/operators/mergeMapWeighted.js';
-import { repeatEpochs } from '../../src/operators/repeatEpochs.js';
-import { type Sampleable, sampleFrom } from '../../src/operators/sampleFrom.js';
-import { train } from '../../src/operators/train.js';
-import type { Trainable } from '../../src/operators/Trainable.js';
+import { batch } from '../../src/operators/data/batch.js';
+import { concatMapAhead } from '../../src/operators/flow/concatMapAhead.js';
+import { Gate } from '../../src/operators/pressure/gate.js';
+import { interleave } from '../../src/operators/data/interleave.js';
+import { keepGate } from '../../src/operators/pressure/keepGate.js';
+import { mergeMapWeighted } from '../../src/operators/flow/mergeMapWeighted.js';
+import { repeatEpochs } from '../../src/operators/data/repeatEpochs.js';
+import { type Sampleable, sampleFrom } from '../../src/operators/sampling/sampleFrom.js';
+import { train } from '../../src/operators/training/train.js';
+import type { Trainable } from '../../src/operators/training/Trainable.js';
 import { datum } from './fakeTrainer.js';
 import { gated } from './gated.js';
 

@@ -1,7 +1,7 @@
 import { concat, from, lastValueFrom, NEVER, of, Subject, take, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { interleave } from '../../src/operators/interleave.js';
-import { mergeMapWeighted } from '../../src/operators/mergeMapWeighted.js';
+import { interleave } from '../../src/operators/data/interleave.js';
+import { mergeMapWeighted } from '../../src/operators/flow/mergeMapWeighted.js';
 import { firehose, keepsContract } from './contract.js';
 import { gated } from './gated.js';
 import { marbles } from './marbles.js';

@@ -1,6 +1,6 @@
 import { of } from 'rxjs';
 import { describe, it } from 'vitest';
-import { keepGate } from '../../src/operators/keepGate.js';
+import { keepGate } from '../../src/operators/pressure/keepGate.js';
 import { keepsContract } from './contract.js';
 import { marbles } from './marbles.js';
 

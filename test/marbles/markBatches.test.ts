@@ -1,6 +1,6 @@
 import { map } from 'rxjs';
 import { describe, it } from 'vitest';
-import { markBatches } from '../../src/operators/markBatches.js';
+import { markBatches } from '../../src/operators/training/markBatches.js';
 import type { Datum } from '../../src/wire/datum.js';
 import { type firehose, keepsContract } from './contract.js';
 import { marbles } from './marbles.js';

@@ -1,6 +1,6 @@
 import { concat, concatMap, delay, EMPTY, from, map, NEVER, of, Subject, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { mergeMapWeighted } from '../../src/operators/mergeMapWeighted.js';
+import { mergeMapWeighted } from '../../src/operators/flow/mergeMapWeighted.js';
 import { keepsContract, throwing } from './contract.js';
 import { marbles } from './marbles.js';
 

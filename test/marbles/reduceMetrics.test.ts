@@ -1,6 +1,6 @@
 import { from, lastValueFrom, map, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { reduceMetrics } from '../../src/operators/reduceMetrics.js';
+import { reduceMetrics } from '../../src/operators/metrics/reduceMetrics.js';
 import { keepsContract, throwing } from './contract.js';
 import { marbles } from './marbles.js';
 

@@ -1,5 +1,6 @@
 import { from, map } from 'rxjs';
 import { describe, expect, it } from 'vitest';
+import { flow$ } from '../../src/operators/index.js';
 import {
   advantages,
   groupRewards,
@@ -49,6 +50,16 @@ describe('reinforce', () => {
       m.scheduler.expectObservable(inOne).toEqual(byHand);
     }),
   );
+
+  it('shows its sampling, judging and training in flow$', () => {
+    const names: string[] = [];
+    const watching = flow$.subscribe((reports) => names.push(...reports.map(({ name }) => name)));
+    const groupReward = (trajectories: readonly unknown[]) => trajectories.map((_, index) => index);
+    const run = reinforce(instantTrainer, instantAgent, { group: 2, groupsPerBatch: 1, groupReward });
+    tasks(2).pipe(run).subscribe();
+    watching.unsubscribe();
+    expect(names).toStrictEqual(['train', 'group rewards', 'rollouts']);
+  });
 
   it('checks options at the call, before anything is subscribed to', () => {
     const wrong = (options: Partial<ReinforceOptions<string, LoopSampler>>) => () =>

@@ -1,7 +1,7 @@
 import { EMPTY, from, map, type Observable, of, take, timer, tap } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
-import { repeatEpochs } from '../../src/operators/repeatEpochs.js';
+import { concatMapAhead } from '../../src/operators/flow/concatMapAhead.js';
+import { repeatEpochs } from '../../src/operators/data/repeatEpochs.js';
 import { keepsContract, throwing } from './contract.js';
 import { marbles } from './marbles.js';
 

@@ -1,6 +1,7 @@
 import { catchError, concat, defer, map, of, throwError } from 'rxjs';
 import { describe, expect, it, vi } from 'vitest';
-import { retryBackoff, type RetryBackoffOptions } from '../../src/operators/retryBackoff.js';
+import { retryBackoff, type RetryBackoffOptions } from '../../src/operators/flow/retryBackoff.js';
+import { TokenBucket } from '../../src/operators/flow/TokenBucket.js';
 import { keepsContract } from './contract.js';
 import { marbles } from './marbles.js';
 
@@ -204,4 +205,22 @@ describe('retryBackoff', () => {
     expect(() => retryBackoff({ [name]: value })).toThrow(RangeError);
     expect(() => retryBackoff({ [name]: value })).toThrow(`${name} must be`);
   });
+
+  it(
+    'shares a budget of retries, and passes the error on when that is spent',
+    marbles((m) => {
+      const budget = new TokenBucket({ limit: 1, perMs: 1000, burst: 3 });
+      const source = m.cold('  #', undefined, again);
+      const expected = '       ------(e|)';
+      const result = () =>
+        source.pipe(
+          retryBackoff({ ...exact, budget }),
+          catchError((error: unknown) => of(error)),
+        );
+      // Retries at 2 and 6 here, and at 2 there: then there are none left for either.
+      m.expect(result()).toBeObservable(expected, { e: again });
+      m.expect(result()).toBeObservable('--(e|)', { e: again });
+      m.expect(source).toHaveSubscriptions(['(^!)', '(^!)', '--(^!)', '--(^!)', '------(^!)']);
+    }),
+  );
 });

@@ -14,8 +14,8 @@ import {
   windowCount,
 } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
-import { mergeMapWeighted } from '../../src/operators/mergeMapWeighted.js';
+import { concatMapAhead } from '../../src/operators/flow/concatMapAhead.js';
+import { mergeMapWeighted } from '../../src/operators/flow/mergeMapWeighted.js';
 import { fromArray } from '../../src/sources/fromArray.js';
 
 /** When a stream speaks: a gap before each value, 0 for at once, and how it ends. */

@@ -2,9 +2,10 @@ import { isLeft, isRight } from 'fp-ts/lib/Either.js';
 import { EMPTY, from, lastValueFrom, map, NEVER, Observable, of, throwError, timer, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { SampleOptions, SamplingClient } from '../../src/client/SamplingClient.js';
-import { batch } from '../../src/operators/batch.js';
-import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
-import { type Sampleable, sampleFrom } from '../../src/operators/sampleFrom.js';
+import { batch } from '../../src/operators/data/batch.js';
+import { concatMapAhead } from '../../src/operators/flow/concatMapAhead.js';
+import type { DeadLetter } from '../../src/operators/flow/FailurePolicy.js';
+import { type Sampleable, sampleFrom } from '../../src/operators/sampling/sampleFrom.js';
 import { ModelInput } from '../../src/wire/modelInput.js';
 import type { SampleResponse } from '../../src/wire/sampling.js';
 import { keepsContract, throwing } from './contract.js';
@@ -196,5 +197,46 @@ describe('sampleFrom', () => {
       )
       .subscribe();
     expect(sent()).toBe(16);
+  });
+
+  it('tries a prompt again, and keeps those that fail for good', () => {
+    const failures = new Map([
+      [1, 1],
+      [2, 9],
+    ]);
+    const flaky: Sampleable = {
+      sample: ({ prompt: { length } }) => {
+        const left = failures.get(length) ?? 0;
+        failures.set(length, left - 1);
+        return left > 0 ? throwError(() => new Error(`no ${length}`)) : of(response);
+      },
+    };
+    const letters: DeadLetter<ModelInput>[] = [];
+    const deadLetters = (letter: DeadLetter<ModelInput>) => void letters.push(letter);
+    const seen: number[] = [];
+    from([1, 2, 3].map(prompt))
+      .pipe(sampleFrom(flaky, { onFailure: { retries: 2, deadLetters } }))
+      .subscribe(({ item }) => seen.push(item.length));
+    expect(seen).toStrictEqual([1, 3]);
+    expect(letters).toMatchObject([{ item: { length: 2 }, error: { message: 'no 2' }, attempts: 3 }]);
+  });
+
+  it.each([
+    ['fail', [1], ['Error: no 2']],
+    ['skip', [1, 3], []],
+    [{ retries: 1 }, [1], ['Error: no 2']],
+  ] as const)('with the policy %j ends or goes on', (onFailure, expected, failed) => {
+    const broken: Sampleable = {
+      sample: ({ prompt: { length } }) => (length === 2 ? throwError(() => new Error('no 2')) : of(response)),
+    };
+    const [seen, errors]: [number[], string[]] = [[], []];
+    from([1, 2, 3].map(prompt))
+      .pipe(sampleFrom(broken, { onFailure }))
+      .subscribe({ next: ({ item }) => seen.push(item.length), error: (error) => errors.push(String(error)) });
+    expect([seen, errors]).toStrictEqual([expected, failed]);
+  });
+
+  it('refuses settle together with a policy', () => {
+    expect(() => sampleFrom(instant(), { settle: true, onFailure: 'skip' })).toThrow(RangeError);
   });
 });

@@ -2,7 +2,7 @@ import { map, type Observable, take, throwError, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { ByteTokenizer } from '../../src/chat/tokenizer/index.js';
 import type { SampleOptions } from '../../src/client/SamplingClient.js';
-import { sampleInPieces, type SamplePiece } from '../../src/sources/sampleInPieces.js';
+import { sampleInPieces, type SamplePiece } from '../../src/client/sampling/sampleInPieces.js';
 import { ModelInput } from '../../src/wire/modelInput.js';
 import type { SampleResponse } from '../../src/wire/sampling.js';
 import { marbles } from './marbles.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { constant, cosine, linear, type Schedule } from '../../src/operators/schedules.js';
+import { constant, cosine, linear, type Schedule } from '../../src/operators/training/schedules.js';
 
 const first = (schedule: Schedule, count: number) => Array.from({ length: count }, (_, step) => schedule(step));
 

@@ -1,7 +1,7 @@
 import { left, right } from 'fp-ts/lib/Either.js';
 import { concatMap, map, of, take, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { settle } from '../../src/operators/settle.js';
+import { settle } from '../../src/operators/flow/settle.js';
 import { firehose, keepsContract } from './contract.js';
 import { marbles } from './marbles.js';
 

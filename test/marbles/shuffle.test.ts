@@ -1,6 +1,6 @@
 import { from, lastValueFrom, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { shuffle } from '../../src/operators/shuffle.js';
+import { shuffle } from '../../src/operators/data/shuffle.js';
 import { keepsContract } from './contract.js';
 import { marbles } from './marbles.js';
 

@@ -1,8 +1,8 @@
 import { map, NEVER, Observable, tap, timer } from 'rxjs';
 import { describe, expect, it, vi } from 'vitest';
-import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
-import { Gate, withGate } from '../../src/operators/gate.js';
-import { takeUntilIdle } from '../../src/operators/takeUntilIdle.js';
+import { concatMapAhead } from '../../src/operators/flow/concatMapAhead.js';
+import { Gate, withGate } from '../../src/operators/pressure/gate.js';
+import { takeUntilIdle } from '../../src/operators/flow/takeUntilIdle.js';
 import { keepsContract } from './contract.js';
 import { gated } from './gated.js';
 import { marbles } from './marbles.js';

@@ -1,7 +1,7 @@
 import { from, lastValueFrom, map, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { Renderer } from '../../src/chat/renderers/core/Renderer.js';
-import { type SupervisedRenderer, toDatums } from '../../src/operators/toDatums.js';
+import { type SupervisedRenderer, toDatums } from '../../src/operators/data/toDatums.js';
 import { ModelInput } from '../../src/wire/modelInput.js';
 import { TensorData } from '../../src/wire/tensor.js';
 import { keepsContract, throwing } from './contract.js';

@@ -1,7 +1,7 @@
 import { from, lastValueFrom, map, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { type SupervisedRenderer } from '../../src/operators/toDatums.js';
-import { toPairs } from '../../src/operators/toPairs.js';
+import { type SupervisedRenderer } from '../../src/operators/data/toDatums.js';
+import { toPairs } from '../../src/operators/data/toPairs.js';
 import { ModelInput } from '../../src/wire/modelInput.js';
 import type { TensorData } from '../../src/wire/tensor.js';
 import { keepsContract, throwing } from './contract.js';

@@ -1,6 +1,6 @@
 import { map } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { tokensPerSecond } from '../../src/operators/tokensPerSecond.js';
+import { tokensPerSecond } from '../../src/operators/metrics/tokensPerSecond.js';
 import { keepsContract, throwing } from './contract.js';
 import { marbles } from './marbles.js';
 

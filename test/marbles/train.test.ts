@@ -17,17 +17,17 @@ import {
   toArray,
 } from 'rxjs';
 import type { Context } from 'rxjs-marbles';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { TrainingClient } from '../../src/client/TrainingClient.js';
-import { batch } from '../../src/operators/batch.js';
-import { checkpointEvery } from '../../src/operators/checkpointEvery.js';
-import { evaluateEvery } from '../../src/operators/evaluateEvery.js';
-import { markBatches } from '../../src/operators/markBatches.js';
-import { linear } from '../../src/operators/schedules.js';
-import type { Step } from '../../src/operators/step.js';
-import { train, type TrainOptions } from '../../src/operators/train.js';
-import type { Saves, TakesSnapshots, Trainable } from '../../src/operators/Trainable.js';
-import type { Mark, TrainingBatch } from '../../src/operators/trainingBatch.js';
+import { batch } from '../../src/operators/data/batch.js';
+import { checkpointEvery } from '../../src/operators/training/checkpointEvery.js';
+import { evaluateEvery } from '../../src/operators/training/evaluateEvery.js';
+import { markBatches } from '../../src/operators/training/markBatches.js';
+import { linear } from '../../src/operators/training/schedules.js';
+import type { Step } from '../../src/operators/training/step.js';
+import { train, type TrainOptions } from '../../src/operators/training/train.js';
+import type { Saves, TakesSnapshots, Trainable } from '../../src/operators/training/Trainable.js';
+import type { Mark, TrainingBatch } from '../../src/operators/training/trainingBatch.js';
 import type { Datum } from '../../src/wire/datum.js';
 import { ValidationError } from '../../src/wire/tinkerError.js';
 import { TensorData } from '../../src/wire/tensor.js';
@@ -563,7 +563,7 @@ describe('train', () => {
       m.expect(source.pipe(checkpointEvery({ steps: 1 }), train(bare, { loss }))).toBeObservable(
         '#',
         undefined,
-        message('saveState', 'checkpointEvery'),
+        message('saveState', 'a checkpoint'),
       );
       m.expect(source.pipe(train(bare, { loss: () => ({ loss: 0, gradients: [] }) }))).toBeObservable(
         '#',
@@ -744,5 +744,41 @@ describe('train', () => {
           expect(statePath).toBe(`tinker://run/weights/${name}@${count}`);
       }),
     );
+  });
+
+  describe('warns once of a run that diverges', () => {
+    const run = (losses: readonly number[], options: Partial<TrainOptions> = {}) => {
+      const warnings: string[] = [];
+      const warned = vi
+        .spyOn(process, 'emitWarning')
+        .mockImplementation((message) => void warnings.push(String(message)));
+      let next = 0;
+      const trainer: Trainable = {
+        forwardBackward: () =>
+          of({ lossFnOutputType: '', lossFnOutputs: [], metrics: { 'loss:sum': losses[next++]! } }),
+        optimStep: () => of({}),
+      };
+      const steps: Step[] = [];
+      from(losses)
+        .pipe(
+          map(() => [datum(2, 1)]),
+          train(trainer, { loss: 'cross_entropy', ...options } as TrainOptions),
+        )
+        .subscribe((step) => steps.push(step));
+      warned.mockRestore();
+      return { warnings, told: steps.flatMap(({ index, warning }) => (warning === undefined ? [] : [index])) };
+    };
+
+    it('where the loss is 30 times that of the first step', () => {
+      const { warnings, told } = run([1, 1, 1, 29, 31, 40]);
+      expect(told).toStrictEqual([4]);
+      expect(warnings).toStrictEqual([expect.stringContaining('after 5 steps, the loss is 15.5, at least 30 times')]);
+    });
+
+    it('where the loss is no longer a number', () => {
+      expect(run([1, NaN, NaN]).told).toStrictEqual([1]);
+      expect(run([NaN, NaN]).told).toStrictEqual([]);
+      expect(run([0.01, 0.02, 0.9, NaN], { loss: 'ppo' }).told).toStrictEqual([3]);
+    });
   });
 });

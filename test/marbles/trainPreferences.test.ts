@@ -1,8 +1,8 @@
 import { from, lastValueFrom, map, of, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { definePairLoss, simpo, weightedSft } from '../../src/losses/index.js';
-import { trainPreferences } from '../../src/operators/trainPreferences.js';
-import type { Trainable } from '../../src/operators/Trainable.js';
+import { trainPreferences } from '../../src/operators/training/trainPreferences.js';
+import type { Trainable } from '../../src/operators/training/Trainable.js';
 import type { ModelInput } from '../../src/wire/modelInput.js';
 import { keepsContract, throwing } from './contract.js';
 import { datum, fakeTrainer } from './fakeTrainer.js';

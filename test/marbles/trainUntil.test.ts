@@ -1,10 +1,11 @@
 import { from, map, NEVER, of, Subject, type Observable } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { batch } from '../../src/operators/batch.js';
-import { checkpointEvery } from '../../src/operators/checkpointEvery.js';
-import type { Step } from '../../src/operators/step.js';
-import { trainUntil, type TrainUntilOptions } from '../../src/operators/trainUntil.js';
-import type { Saves, Trainable } from '../../src/operators/Trainable.js';
+import { batch } from '../../src/operators/data/batch.js';
+import { checkpointEvery } from '../../src/operators/training/checkpointEvery.js';
+import { plateau } from '../../src/operators/metrics/plateau.js';
+import type { Step } from '../../src/operators/training/step.js';
+import { trainUntil, type TrainUntilOptions } from '../../src/operators/training/trainUntil.js';
+import type { Saves, Trainable } from '../../src/operators/training/Trainable.js';
 import { keepsContract, throwing } from './contract.js';
 import { datum, fakeTrainer } from './fakeTrainer.js';
 import { gated } from './gated.js';
@@ -183,4 +184,21 @@ describe('trainUntil', () => {
     expect(sent()).toBeLessThanOrEqual(4);
     subscription.unsubscribe();
   });
+
+  it(
+    'stops where its own steps say so, and saves',
+    marbles((m) => {
+      const { trainer, log } = fakeTrainer({ passMs: 4, saveMs: 2 });
+      const source = m.cold('  (abcd|)', values);
+      const expected = '       ----s-----(t|)';
+      // The metric is the same at every step: the second is no better.
+      const steps = source.pipe(
+        trainUntil((each) => each.pipe(plateau({ patience: 1, metric: () => 1 })), trainer, { loss, ahead: 0 }),
+        seen,
+      );
+      m.expect(steps).toBeObservable(expected, { s: '0', t: '1!' });
+      m.flush();
+      expect(passes(log)).toBe(2);
+    }),
+  );
 });

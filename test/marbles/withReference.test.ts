@@ -1,7 +1,7 @@
 import { lastValueFrom, map, NEVER, of, throwError, timer, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { withReference } from '../../src/operators/withReference.js';
-import type { MarkedBatch } from '../../src/operators/trainingBatch.js';
+import { withReference } from '../../src/operators/data/withReference.js';
+import type { MarkedBatch } from '../../src/operators/training/trainingBatch.js';
 import type { Datum } from '../../src/wire/datum.js';
 import { ModelInput } from '../../src/wire/modelInput.js';
 import type { TensorData } from '../../src/wire/tensor.js';

@@ -1,8 +1,8 @@
 import { lastValueFrom, map, NEVER, of, throwError, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { SampleOptions } from '../../src/client/SamplingClient.js';
-import type { MarkedBatch } from '../../src/operators/trainingBatch.js';
-import { withSoftTargets } from '../../src/operators/withSoftTargets.js';
+import type { MarkedBatch } from '../../src/operators/training/trainingBatch.js';
+import { withSoftTargets } from '../../src/operators/data/withSoftTargets.js';
 import type { Datum } from '../../src/wire/datum.js';
 import { ModelInput } from '../../src/wire/modelInput.js';
 import type { SampleResponse } from '../../src/wire/sampling.js';

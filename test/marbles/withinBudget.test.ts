@@ -1,7 +1,7 @@
 import { concatMap, delay, map, NEVER, of, Subject, tap } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type Budget, budgetSpent, type Cost, withinBudget } from '../../src/evals/index.js';
-import { mergeMapWeighted } from '../../src/operators/mergeMapWeighted.js';
+import { mergeMapWeighted } from '../../src/operators/flow/mergeMapWeighted.js';
 import { keepsContract } from './contract.js';
 import { gated } from './gated.js';
 import { marbles } from './marbles.js';

@@ -7,7 +7,7 @@ import { execute, root } from './execute.js';
 import { install, pack } from './installed.js';
 
 /** The most that may be packed. About a third of it is the weights of the embedded models. Who needs more says why in CONTRIBUTING.md. */
-const BUDGET = { packedKiB: 2400, unpackedKiB: 6000, files: 1900 };
+const BUDGET = { packedKiB: 2600, unpackedKiB: 6500, files: 2100 };
 
 const MUST_HAVE = [
   ...['LICENSE', 'README.md', 'CHANGELOG.md', 'llms.txt', 'dist/index.js', 'dist/index.d.ts', 'dist/cli/main.js'],

@@ -3,20 +3,27 @@ import { spawn } from 'node:child_process';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { patternOf, shapeOf } from '../built/runSnippet.js';
 import { execute, root, surroundings } from './execute.js';
 import { folder, install, INSTALL, manifest, npm, npmEnvironment, readJson } from './installed.js';
 
 const README = readFileSync(join(root, 'README.md'), 'utf8');
 
-/** The commands of the README's block that ends in training, without comments. */
-function commands(): string[] {
-  const blocks = Array.from(README.matchAll(/^```sh\n([^]*?)^```/gm), ([, block]) => block!);
-  const block = blocks.find((each) => each.includes('npx tinker-rx train node_modules/'))!;
-  const lines = block.replace(/\\\n\s*/g, '').split('\n');
-  return lines.map((line) => line.replace(/\s+#.*$/, '').trim()).filter((line) => line !== '');
+/** The blocks of commands under the heading "Three ways to begin", each without its comments. */
+function journeys(): string[][] {
+  const [section] = README.split('\n## Three ways to begin\n')[1]!.split('\n## ');
+  return Array.from(section!.matchAll(/^```sh\n([^]*?)^```/gm), ([, block]) =>
+    block!
+      .split('\n')
+      .map((line) => line.replace(/\s+#.*$/, '').trim())
+      .filter((line) => line !== ''),
+  );
 }
+
+/** The TypeScript of the README that goes into a file of this name. */
+const shown = (name: string): string =>
+  new RegExp(`\`${name}\`:\\n\\n\`\`\`ts\\n([^]*?)^\`\`\``, 'm').exec(README)![1]!;
 
 /** Types lines into one shell and gives what was printed. What runs in the background ends with the shell. */
 function typeInto(cwd: string, lines: readonly string[], env: Record<string, string>): Promise<string> {
@@ -46,12 +53,43 @@ const freePort = () =>
     });
   });
 
-it('four commands lead from an empty folder to a trained model', async () => {
-  expect(commands()).toHaveLength(4);
-  const port = String(await freePort());
-  const typed = commands().map((command) => command.replaceAll('8000', port));
-  const printed = await typeInto(folder('reader'), typed, await npmEnvironment());
-  expect(Number(/^Loss +([\d.]+)/m.exec(printed)?.[1]), printed).toBeLessThan(0.1);
+/** Types the commands of a journey, in an empty folder with some files, and gives what was printed. */
+async function journey(place: number, files: Readonly<Record<string, string>>, input = ''): Promise<string> {
+  const commands = journeys()[place]!;
+  const [service, gateway] = [String(await freePort()), String(await freePort())];
+  const own = folder(`journey-${place}`);
+  const ported = (text: string) => text.replaceAll('8000', service).replaceAll('8080', gateway);
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(own, name), ported(text));
+  const typed = commands
+    .map(ported)
+    .map((line) => (line.includes(' chat ') ? `${line} --temperature 0 <<< '${input}'` : line));
+  return typeInto(own, ['npm init -y', ...typed], await npmEnvironment());
+}
+const data = (name: string) => readFileSync(join(root, 'examples/data', name), 'utf8');
+
+describe('from the README', () => {
+  it('every journey has at most five commands', () => {
+    expect(journeys().map(({ length }) => length)).toStrictEqual([5, 5, 5]);
+  });
+
+  it('an own chat file is trained on, and the model talked to', async () => {
+    const printed = await journey(0, { 'chats.jsonl': data('questions.jsonl') }, 'What is the capital of France?');
+    expect(Number(/^Loss +([\d.]+)/m.exec(printed)?.[1]), printed).toBeLessThan(0.1);
+    expect(printed).toMatch(/^Paris$/m);
+  });
+
+  it('a GRPO run has an own reward, in TypeScript', async () => {
+    const files = { 'tasks.jsonl': data('facts.jsonl'), 'reward.mts': shown('reward.mts') };
+    const printed = await journey(1, files, 'What is the capital of France?');
+    expect(printed).toMatch(/^Steps +8$/m);
+    expect(printed).toMatch(/^Reward +[\d.]+$/m);
+  });
+
+  it('a served model is called by the openai client', async () => {
+    const printed = await journey(2, { 'ask.mts': shown('ask.mts') });
+    // What bash was told is printed with a plus sign; the answer is the line after the last command.
+    expect(printed.split('+ npx tsx ask.mts\n')[1]?.trim(), printed).toMatch(/\w/);
+  });
 });
 
 it('npx tinker-rx version prints the version', async () => {

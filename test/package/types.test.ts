@@ -120,7 +120,10 @@ it('the types of the dashboard are right in a browser, without Node', async () =
 });
 
 /** Packages that a page tells to install beside this one. They are here already, so their types are linked from here. */
-const BESIDE = ['@ai-sdk/openai-compatible', '@ai-sdk/provider', 'ai', 'openai', 'rxjs-marbles', 'vitest'];
+const BESIDE = [
+  ...['@ai-sdk/openai-compatible', '@ai-sdk/provider', '@modelcontextprotocol/sdk', 'ai'],
+  ...['openai', 'rxjs-marbles', 'vitest'],
+];
 
 it('every block of TypeScript in its pages compiles where it is installed', async () => {
   const { project, installed } = await install();

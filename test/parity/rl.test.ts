@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { discounted, penalized } from '../../src/rl/learning/klPenalty.js';
 import { GroupTally } from '../../src/rl/learning/GroupTally.js';
-import { offPolicyMetrics } from '../../src/rl/learning/offPolicyMetrics.js';
+import { offPolicyMetrics } from '../../src/rl/learning/toRlStep.js';
 import { scored } from '../../src/rl/learning/scored.js';
 import { groupData, valuesOf } from '../../src/rl/learning/trajectoryData.js';
 import type { ScoredGroup, Trajectory } from '../../src/rl/index.js';

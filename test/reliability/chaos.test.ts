@@ -3,7 +3,7 @@
  * a quiet day. `npm run test:chaos` runs more seeds and longer programs; a run prints its seeds, which give the same dice again.
  */
 import { afterAll, describe, expect, it } from 'vitest';
-import { steady } from '../../src/transport/steadyScheduler.js';
+import { steady } from '../../src/transport/schedulers.js';
 import { hurry } from '../loopback/support/hurry.js';
 import { Report } from './support/Report.js';
 import { jumpy } from './support/jumpy.js';

@@ -21,7 +21,7 @@ import {
   fromPreferences,
   resumeFrom,
 } from '../../src/sources/index.js';
-import { ServerSentEventParser } from '../../src/sources/internal/serverSentEventParser.js';
+import { ServerSentEventParser } from '../../src/support/http/ServerSentEventParser.js';
 import * as wire from '../../src/wire/index.js';
 import { fuzz } from './support/Fuzzer.js';
 import { Mutator } from './support/mutate.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { patternOf, shapeOf } from '../built/runSnippet.js';
 import { execute } from '../package/execute.js';
-import { folder, install, INSTALL } from '../package/installed.js';
+import { ENTRIES, folder, install, INSTALL } from '../package/installed.js';
 import { snippetsOf } from '../unit/docs/snippets.js';
 
 /** npm packages of the runtimes, and how each runs a file. */
@@ -37,4 +37,18 @@ it.each(RUNTIMES)('%s runs the program of the README', async (spec, [name, ...ar
   const losses = Array.from(printed.matchAll(/^step \d+: ([\d.]+)/gm), ([, loss]) => Number(loss));
   expect(losses).toHaveLength(40);
   expect(losses.at(-1)).toBeLessThan(0.1);
+});
+
+it('Node 18 is told which version is needed, by the command and by every import', async () => {
+  const node = join(await runtime('node@18'), 'node');
+  const { project, installed } = await install();
+  const message = /Error: tinker-rx needs Node 20\.18 or newer, and this is Node 18\.\d+\.\d+\n/;
+  await expect(execute(node, [join(installed, 'dist/cli/main.js'), 'demo'], { cwd: project })).rejects.toThrow(message);
+  for (const path of ENTRIES) {
+    const program = `import '${path.replace('.', 'tinker-rx')}';`;
+    await expect(
+      execute(node, ['--input-type=module', '-e', program], { cwd: project }),
+      `${path} on Node 18`,
+    ).rejects.toThrow(message);
+  }
 });

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { concat, firstValueFrom, from, lastValueFrom, NEVER, of, Subject, throwError, toArray } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Step } from '../../src/operators/step.js';
+import type { Step } from '../../src/operators/training/step.js';
 import { namingFile } from '../../src/support/files/namingFile.js';
 import { metricsLog, toFuture, toJsonl } from '../../src/sinks/index.js';
 import { resumeFrom } from '../../src/sources/index.js';

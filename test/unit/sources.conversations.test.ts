@@ -345,7 +345,7 @@ describe('what the renderer cannot write', () => {
 
   it('can be skipped where it comes from no file, or where the source says nothing', async () => {
     const events: unknown[] = [];
-    const options = { onBadRow: 'skip', onEvent: (event: unknown) => events.push(event) } as const;
+    const options = { onFailure: 'skip', onEvent: (event: unknown) => events.push(event) } as const;
     expect(await all(from([typo, good, 7]).pipe(toDatums(bytes, options)))).toHaveLength(1);
     expect(await all(fromConversations(file(typo, good)).pipe(toDatums(bytes, options)))).toHaveLength(1);
     expect(events).toMatchObject([{ line: 1 }, { line: 3 }, { line: 1 }]);

@@ -19,8 +19,8 @@ import {
   toArray,
 } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { batch } from '../../src/operators/batch.js';
-import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
+import { batch } from '../../src/operators/data/batch.js';
+import { concatMapAhead } from '../../src/operators/flow/concatMapAhead.js';
 import {
   BadRowError,
   fromConversations,

@@ -20,7 +20,7 @@ import {
   type SourceEvent,
   SourceError,
 } from '../../src/sources/index.js';
-import { ServerSentEventParser } from '../../src/sources/internal/serverSentEventParser.js';
+import { ServerSentEventParser } from '../../src/support/http/ServerSentEventParser.js';
 import { VirtualClock } from '../../src/testing/index.js';
 
 let folder: string;
@@ -159,7 +159,7 @@ describe('unsubscribing from a file', () => {
         subscription.unsubscribe();
       }
       // What was opened late is closed late.
-      await vi.waitFor(() => expect(openFiles() - before).toBeLessThan(5), { timeout: 10_000 });
+      await vi.waitFor(() => expect(openFiles() - before).toBeLessThan(5), { timeout: 240_000 });
       expect(unheard).toStrictEqual([]);
     },
   );

@@ -1,6 +1,6 @@
 import { from, lastValueFrom, NEVER, of, take, tap, throwError, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
+import { concatMapAhead } from '../../src/operators/flow/concatMapAhead.js';
 import { fromPages, type PageRequest } from '../../src/sources/index.js';
 import { marbles } from '../marbles/marbles.js';
 

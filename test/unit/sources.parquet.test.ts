@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as zlib from 'node:zlib';
 import { lastValueFrom, NEVER, type Observable, take, tap, toArray } from 'rxjs';
 import { describe, expect, it, vi } from 'vitest';
-import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
+import { concatMapAhead } from '../../src/operators/flow/concatMapAhead.js';
 import { BadRowError, fromConversations, fromParquet, SourceError, type SourceEvent } from '../../src/sources/index.js';
 
 // Written by fixtures/sources/make_parquet.py with pyarrow.
@@ -65,7 +65,7 @@ describe('fromParquet', () => {
         concatMapAhead(() => NEVER, { ahead: 1 }),
       )
       .subscribe();
-    await vi.waitFor(() => expect(read).toBe(2), 20_000);
+    await vi.waitFor(() => expect(read).toBe(2), 240_000);
     await sleep(50);
     expect(read).toBe(2);
     subscription.unsubscribe();

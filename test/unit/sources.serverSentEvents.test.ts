@@ -21,8 +21,8 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { concatMapAhead } from '../../src/operators/concatMapAhead.js';
-import { ServerSentEventParser } from '../../src/sources/internal/serverSentEventParser.js';
+import { concatMapAhead } from '../../src/operators/flow/concatMapAhead.js';
+import { ServerSentEventParser } from '../../src/support/http/ServerSentEventParser.js';
 import { fromServerSentEvents, type ServerSentEvent, type ServerSentEventsOptions } from '../../src/sources/index.js';
 import { toServerSentEvents } from '../../src/sinks/index.js';
 
@@ -125,7 +125,7 @@ describe('fromServerSentEvents', () => {
     const url = await serve((_, response) => response.destroy());
     const port = Number(new URL(url).port);
     const first = firstValueFrom(fromServerSentEvents(url, { ...quick, onState: (state) => states.push(state) }));
-    await vi.waitFor(() => expect(states.filter((state) => state === 'lost').length).toBeGreaterThan(2), 20_000);
+    await vi.waitFor(() => expect(states.filter((state) => state === 'lost').length).toBeGreaterThan(2), 240_000);
     servers[0]!.closeAllConnections();
     servers.splice(0).forEach((server) => server.close());
     await serve((_, response) => response.writeHead(200, STREAM).end('data: back\n\n'), port);
@@ -186,7 +186,7 @@ describe('fromServerSentEvents', () => {
       response.writeHead(200, STREAM).write('data: x\n\n');
     });
     await firstValueFrom(fromServerSentEvents(url, quick));
-    await vi.waitFor(() => expect(open).toBe(0), 20_000);
+    await vi.waitFor(() => expect(open).toBe(0), 240_000);
     expect(hits).toBe(1);
   });
 
@@ -201,7 +201,7 @@ describe('fromServerSentEvents', () => {
         concatMapAhead(() => NEVER, { ahead: 1 }),
       )
       .subscribe();
-    await vi.waitFor(() => expect(seen).toBe(2), 20_000);
+    await vi.waitFor(() => expect(seen).toBe(2), 240_000);
     // It reads no further.
     await sleep(50);
     expect(seen).toBe(2);
@@ -323,8 +323,8 @@ describe('toServerSentEvents', () => {
       source.next('x'.repeat(50_000));
       await sleep(2);
     }
-    await vi.waitFor(() => expect(sink.clients).toBe(1), 20_000);
-    await vi.waitFor(() => expect(got.length).toBeGreaterThan(10), 20_000);
+    await vi.waitFor(() => expect(sink.clients).toBe(1), 240_000);
+    await vi.waitFor(() => expect(got.length).toBeGreaterThan(10), 240_000);
     good.unsubscribe();
     slow.destroy();
     sink.close();

@@ -6,17 +6,26 @@ import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { ModelInput, SamplingClient, TinkerError, TrainingClient } from '../../src/index.js';
 import type { Renderer } from '../../src/chat/index.js';
 import {
+  anomaly,
   batch,
   batchByWeight,
+  broadcast,
   checkpointEvery,
   concatMapAhead,
   continueFrom,
+  decide,
   evaluateEvery,
   interleave,
   keepGate,
   linear,
   markBatches,
   mergeMapWeighted,
+  movingMean,
+  named,
+  partition,
+  plateau,
+  rateLimit,
+  rateOnPlateau,
   reduceMetrics,
   repeatEpochs,
   retryBackoff,
@@ -25,15 +34,18 @@ import {
   sampleFrom,
   settle,
   shuffle,
+  slope,
   type Step,
   takeUntilIdle,
   toDatums,
+  toDecisions,
   tokensPerSecond,
   toPairs,
   train,
   trainUntil,
   type Trainable,
   trainPreferences,
+  unsettle,
   withReference,
   withSoftTargets,
 } from '../../src/operators/index.js';
@@ -141,6 +153,45 @@ const blocks = ({ texts }: World) =>
     }),
   );
 
+const fanned = ({ trainer, batches, prompts, sampler }: World) => ({
+  both: batches.pipe(
+    broadcast({
+      train: (each) => each.pipe(train(trainer, { loss })),
+      count: (each) => each.pipe(map(({ length }) => length)),
+    }),
+  ),
+  swept: batches.pipe(
+    partition(({ length }) => (length > 8 ? 'large' : 'small'), {
+      large: (each) => each.pipe(named('large', train(trainer, { loss }))),
+      small: (each) => each.pipe(train(trainer, { loss })),
+    }),
+    map(({ value }) => value.loss),
+  ),
+  answered: prompts.pipe(rateLimit({ limit: 5, perMs: 1000 }), sampleFrom(sampler, { settle: true }), unsettle('skip')),
+});
+
+const watched = ({ trainer, batches }: World) => {
+  const rate = rateOnPlateau(1e-4, { patience: 3 });
+  const steps = batches.pipe(train(trainer, { loss, adam: { learningRate: rate.learningRate } }), rate.watch);
+  return {
+    means: steps.pipe(movingMean({ metric: 'loss' })),
+    slopes: steps.pipe(slope({ window: 4 })),
+    odd: steps.pipe(
+      anomaly({ sigmas: 4 }),
+      map(({ value }) => value.index),
+    ),
+    stale: steps.pipe(plateau({ patience: 3 })),
+  };
+};
+
+const decided = ({ texts, sampler, renderer }: World) => ({
+  asked: texts.pipe(
+    decide(sampler, { renderer, labels: ['yes', 'no'] }),
+    map(({ probabilities }) => probabilities),
+  ),
+  taught: fromJsonl('rows.jsonl').pipe(toDecisions({ renderer, labels: ['yes', 'no'] })),
+});
+
 const refused = ({ trainer, sampler, batches, texts }: World) => [
   // @ts-expect-error: a string is no prompt
   texts.pipe(sampleFrom(sampler)),
@@ -178,8 +229,29 @@ describe('a pipeline in strict mode', () => {
     >();
     expectTypeOf<SampleFailure<string>['error']>().toEqualTypeOf<TinkerError>();
     expectTypeOf(blocks).returns.toEqualTypeOf<Observable<Either<unknown, number>>>();
+    type Fanned = ReturnType<typeof fanned>;
+    expectTypeOf<Fanned['both']>().toEqualTypeOf<
+      Observable<
+        { readonly pipeline: 'train'; readonly value: Step } | { readonly pipeline: 'count'; readonly value: number }
+      >
+    >();
+    expectTypeOf<Fanned['swept']>().toEqualTypeOf<Observable<number>>();
+    expectTypeOf<Fanned['answered']>().toEqualTypeOf<Observable<Sampled<ModelInput, SamplingClient>>>();
+    type Watched = ReturnType<typeof watched>;
+    expectTypeOf<Watched['means']>().toEqualTypeOf<Observable<number>>();
+    expectTypeOf<Watched['slopes']>().toEqualTypeOf<Observable<number>>();
+    expectTypeOf<Watched['odd']>().toEqualTypeOf<Observable<number>>();
+    expectTypeOf<Watched['stale']>().toEqualTypeOf<Observable<Step>>();
+    expectTypeOf(decided).returns.toEqualTypeOf<{
+      asked: Observable<Readonly<Record<string, number>>>;
+      taught: Observable<Datum>;
+    }>();
     expectTypeOf(refused).toBeFunction();
-    expect([supervised, orders, preferences, sampling, blocks, refused].every((each) => each.length === 1)).toBe(true);
+    expect(
+      [supervised, orders, preferences, sampling, blocks, fanned, watched, decided, refused].every(
+        (each) => each.length === 1,
+      ),
+    ).toBe(true);
   });
 
   it('is made of every operator of the README', () => {

@@ -1,6 +1,7 @@
 import { isRecord } from '../../support/isRecord.js';
 import type { Content, Message, ToolCall, ToolSpec } from '../renderers/core/Message.js';
 import { type MessageReading, readCall, readMessage, readTools } from '../renderers/core/readMessage.js';
+import { parseJson } from '../../support/parseJson.js';
 
 /** A call of a tool, its arguments as JSON text. */
 export type ConversationToolCall = ToolCall;
@@ -119,12 +120,8 @@ function fromShareGpt(row: Json, field: string, turns: readonly unknown[], readi
 
 /** The calls of a `function_call` turn: one as JSON, or a list of them. */
 function callsOf(value: string, where: string, reading: Reading): ToolCall[] {
-  let calls: unknown;
-  try {
-    calls = JSON.parse(value);
-  } catch {
-    throw new Error(`${where}.value is a function call that is not valid JSON`);
-  }
+  const calls = parseJson(value);
+  if (calls === undefined) throw new Error(`${where}.value is a function call that is not valid JSON`);
   return (Array.isArray(calls) ? calls : [calls]).map((call) => readCall(call, `${where}.value`, reading));
 }
 

@@ -6,7 +6,6 @@ import type { SampledSequence } from '../../wire/sampling.js';
 import { TensorData } from '../../wire/tensor.js';
 import { ValidationError } from '../../wire/tinkerError.js';
 import { joinText, remainderAfter, shiftChunks, truncateChunks } from './chunks.js';
-import { cutSpans, joinSpans } from './spans.js';
 
 /** One prompt and what was sampled for it. */
 export interface SampledTurn {
@@ -132,4 +131,33 @@ function finish(draft: Draft, maxLength: number, hasProvenance: boolean, hasMask
       ? { modelInputSpans: cutSpans(spans, 0, length), lossFnInputSpans: cutSpans(spans, 1, length) }
       : {}),
   };
+}
+
+/** Runs that follow each other in the same prompt or the same sample, made one; empty ones dropped. */
+function joinSpans(spans: readonly ProvenanceSpan[]): ProvenanceSpan[] {
+  const joined: ProvenanceSpan[] = [];
+  for (const span of spans) {
+    if (span.length === 0) continue;
+    const last = joined.at(-1);
+    const goesOn =
+      last?.type === span.type &&
+      last.sequenceId === span.sequenceId &&
+      (last.offset ?? 0) + last.length === (span.offset ?? 0);
+    if (goesOn) joined[joined.length - 1] = { ...last, length: last.length + span.length };
+    else joined.push(span);
+  }
+  return joined;
+}
+
+/** The runs of positions `start` to `start + length` of what the given runs tile. */
+function cutSpans(spans: readonly ProvenanceSpan[], start: number, length: number): ProvenanceSpan[] {
+  const cut: ProvenanceSpan[] = [];
+  let at = 0;
+  for (const span of spans) {
+    const from = Math.max(start, at);
+    const to = Math.min(start + length, at + span.length);
+    if (to > from) cut.push({ ...span, offset: (span.offset ?? 0) + from - at, length: to - from });
+    at += span.length;
+  }
+  return cut;
 }

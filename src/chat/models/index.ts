@@ -1,4 +1,13 @@
-export { getLr, type GetLrOptions } from './getLr.js';
-export { loraParameterCount, type LoraParameterCountOptions } from './loraParameterCount.js';
-export { MODEL_FACTS, modelFacts, type LoraParameters, type ModelFacts } from './modelFacts.js';
-export { MODEL_RENDERERS, rendererFor, renderersFor } from './renderersFor.js';
+export {
+  getLr,
+  type GetLrOptions,
+  loraParameterCount,
+  type LoraParameterCountOptions,
+  MODEL_FACTS,
+  modelFacts,
+  type LoraParameters,
+  type ModelFacts,
+  MODEL_RENDERERS,
+  rendererFor,
+  renderersFor,
+} from './modelFacts.js';

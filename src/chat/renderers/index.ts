@@ -51,5 +51,6 @@ export type {
 } from './core/Renderer.js';
 export { RendererError } from './core/RendererError.js';
 export { RoleColonRenderer } from './families/roleColon.js';
+export { Smollm2Renderer } from './families/smollm2.js';
 export { TmlV0Renderer, type TmlV0Options } from './families/tmlV0.js';
 export { withTools } from './tools/withTools.js';

@@ -13,6 +13,7 @@ import { Qwen35Renderer } from './families/qwen3_5.js';
 import { Qwen38Renderer } from './families/qwen3_8.js';
 import type { Renderer } from './core/Renderer.js';
 import { RoleColonRenderer } from './families/roleColon.js';
+import { Smollm2Renderer } from './families/smollm2.js';
 import { TmlV0Renderer } from './families/tmlV0.js';
 
 /** Options that some families take; the others ignore them. */
@@ -34,6 +35,7 @@ export type RendererFactory = (tokenizer: Tokenizer, options: RendererOptions) =
 const BUILT_IN = {
   role_colon: (tokenizer) => new RoleColonRenderer(tokenizer),
   llama3: (tokenizer) => new Llama3Renderer(tokenizer),
+  smollm2: (tokenizer) => new Smollm2Renderer(tokenizer),
   ...named(Qwen3Renderer, {
     qwen3: {},
     qwen3_disable_thinking: { thinking: 'off' },

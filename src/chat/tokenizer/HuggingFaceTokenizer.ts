@@ -7,6 +7,7 @@ import {
   type PlainLibrary,
 } from './bytePair/encodePieces.js';
 import { createLibrary, type Library } from './library.js';
+import { withPlainSteps } from './bytePair/plainSteps.js';
 import { RECIPE, type Reproducible, type TokenizerRecipe } from './pool/recipe.js';
 import { specialId } from './specials.js';
 import { tokenDecoder, type TokenDecoder } from './bytePair/tokenDecoder.js';
@@ -53,9 +54,10 @@ export class HuggingFaceTokenizer implements Tokenizer, Reproducible {
     files: TokenizerFiles,
     recipe?: TokenizerRecipe,
   ) {
-    const { tokenizer, config = {} } = files;
-    checkTokenizerJson(tokenizer, id);
+    const { config = {} } = files;
+    checkTokenizerJson(files.tokenizer, id);
     checkAddedTokens(files, id);
+    const tokenizer = withPlainSteps(files.tokenizer);
     let plain: PlainLibrary;
     let decoder: TokenDecoder | undefined;
     let encode: (text: string) => Int32Array;

@@ -8,5 +8,5 @@ export function newKeyPage(): string {
   return `${KEYS}?${new URLSearchParams({ new_key: 'true', key_name: `tinker-cli-${machine}` }).toString()}`;
 }
 
-/** The page of one key, where it can be deleted. */
+/** The page of one key, with its button to delete it. */
 export const keyPage = (id: string): string => `${KEYS}/${encodeURIComponent(id)}`;

@@ -4,7 +4,7 @@ import type { Context } from '../context.js';
 import { printTable } from '../output/print.js';
 
 const HOUR_MS = 3_600_000;
-/** The service tells of at most two weeks at once. */
+/** The service reports at most two weeks at once. */
 const LONGEST_MS = 14 * 24 * HOUR_MS;
 
 /** Holds what a run counted against what the service billed for its sessions. */

@@ -6,17 +6,13 @@ import { CliError } from '../CliError.js';
 import { withRest } from '../clients.js';
 import { confirm } from '../terminal/confirm.js';
 import type { Context } from '../context.js';
+import type { Chosen } from '../declare.js';
+import type { DELETE } from './command.js';
 import { explain } from '../explain.js';
 import { size, when } from '../output/format.js';
 import { printJson } from '../output/print.js';
 
-export interface DeleteOptions {
-  readonly runId?: string;
-  readonly type?: string;
-  readonly before?: string;
-  readonly after?: string;
-  readonly yes?: boolean;
-}
+type DeleteOptions = Chosen<typeof DELETE>;
 
 const AT_ONCE = 32;
 const TYPES: Readonly<Record<string, string>> = {

@@ -4,16 +4,19 @@ import { join } from 'node:path';
 import { CliError } from '../CliError.js';
 import type { Context } from '../context.js';
 import { downloadable, downloadCheckpoint } from './files/downloadCheckpoint.js';
+import { modelOf } from '../modelOf.js';
 import { size } from '../output/format.js';
 import { printProperties } from '../output/print.js';
 
 export default async function checkpointDownload(
   context: Context,
   { output = '.', force = false }: { readonly output?: string; readonly force?: boolean },
-  path: string,
+  checkpoint: string,
 ): Promise<void> {
+  const { name: path } = await modelOf(checkpoint, 'statePath');
   downloadable(path);
-  const folder = join(output, path.slice('tinker://'.length).replaceAll('/', '_'));
+  // A colon is not allowed in a name on Windows.
+  const folder = join(output, path.slice('tinker://'.length).replace(/[/:]/g, '_'));
   if (existsSync(folder)) {
     if (!force)
       throw new CliError(`Target directory already exists: ${folder}`, {

@@ -17,7 +17,7 @@ export default async function checkpointInfo(context: Context, _: object, path: 
       ['Checkpoint ID', checkpoint.checkpointId],
       ['Type', checkpoint.checkpointType],
       ['Tinker Path', checkpoint.tinkerPath],
-      ...(checkpoint.sizeBytes === undefined ? [] : [['Size', size(checkpoint.sizeBytes)] as const]),
+      ['Size', checkpoint.sizeBytes === undefined ? undefined : size(checkpoint.sizeBytes)],
       ['Public', yesNo(checkpoint.public)],
       ['Created', when(checkpoint.time, nowMs)],
       ['Expires', checkpoint.expiresAt === undefined ? 'Never' : when(checkpoint.expiresAt, nowMs)],

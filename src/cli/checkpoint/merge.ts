@@ -1,20 +1,16 @@
 import { mergeModel } from '../../adapters/mergeModel.js';
 import { freeFolder, withAdapter } from './withAdapter.js';
 import { note, type Context } from '../context.js';
+import type { Chosen } from '../declare.js';
+import type { MERGE } from './command.js';
 import { count, size } from '../output/format.js';
 import { printProperties } from '../output/print.js';
 import { waitFor } from '../terminal/waitFor.js';
 
-export interface CheckpointMergeOptions {
-  readonly output: string;
-  readonly base?: string;
-  readonly force?: boolean;
-}
-
 /** Writes the base model with a checkpoint added to its weights. */
 export default async function checkpointMerge(
   context: Context,
-  { output, base, force = false }: CheckpointMergeOptions,
+  { output, base, force = false }: Chosen<typeof MERGE>,
   checkpoint: string,
 ): Promise<void> {
   await freeFolder(output, force);

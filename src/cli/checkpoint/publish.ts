@@ -1,12 +1,11 @@
 import { withRest } from '../clients.js';
-import type { Context, Run } from '../context.js';
+import type { Context } from '../context.js';
 import { checkpointPath } from './checkpointPaths.js';
 
 /** Says nothing when it is done, as in the Python command. */
-const publish: Run<[path: string], object> = (context, _, path) => change(context, path, true);
-export default publish;
+export default (context: Context, _: object, path: string): Promise<void> => change(context, path, true);
 
-export const unpublish: Run<[path: string], object> = (context, _, path) => change(context, path, false);
+export const unpublish = (context: Context, _: object, path: string): Promise<void> => change(context, path, false);
 
 async function change(context: Context, path: string, isPublic: boolean): Promise<void> {
   checkpointPath(path);

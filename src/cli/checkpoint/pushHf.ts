@@ -3,14 +3,15 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { repositoryOf } from '../../adapters/baseModel.js';
 import { exportPeft } from '../../adapters/exportPeft.js';
-import type { Server } from '../../adapters/servers.js';
+import { HubSettings } from '../../chat/tokenizer/hub/HubSettings.js';
 import { CliError } from '../CliError.js';
 import { withRest } from '../clients.js';
 import { note, type Context } from '../context.js';
+import type { Chosen } from '../declare.js';
+import type { PUSH_HF } from './command.js';
 import { downloadable, downloadCheckpoint } from './files/downloadCheckpoint.js';
 import { yesNo } from '../output/format.js';
 import { HubRepository, type HubFile } from './hub/HubRepository.js';
-import { hubEndpoint, hubToken } from './hub/hubToken.js';
 import { matchesGlob } from './hub/matchesGlob.js';
 import { modelCard } from './hub/modelCard.js';
 import { withHttp } from '../http.js';
@@ -18,24 +19,14 @@ import { printProperties } from '../output/print.js';
 import type { Status } from '../terminal/statusLine.js';
 import { waitFor } from '../terminal/waitFor.js';
 
-export interface PushHfOptions {
-  readonly repo?: string;
-  readonly public?: boolean;
-  readonly revision?: string;
-  readonly commitMessage?: string;
-  readonly createPr?: boolean;
-  readonly allowPattern?: readonly string[];
-  readonly ignorePattern?: readonly string[];
-  readonly modelCard: boolean;
-  readonly for: Server;
-  readonly base?: string;
-}
+type PushHfOptions = Chosen<typeof PUSH_HF>;
 
 /** Downloads a checkpoint and uploads it to the Hugging Face hub as a PEFT adapter. */
 export default async function checkpointPushHf(context: Context, options: PushHfOptions, path: string): Promise<void> {
   const { trainingRunId, checkpointId } = downloadable(path);
-  const token = hubToken();
-  const endpoint = hubEndpoint();
+  const { token, endpoint } = new HubSettings();
+  if (token === undefined)
+    throw new CliError('Not logged in to Hugging Face', { details: 'Run: hf auth login, or set HF_TOKEN' });
   const info = await withRest(context, 'asking for the weights', (rest) => rest.getWeightsInfoByTinkerPath(path));
   const folder = await mkdtemp(join(tmpdir(), 'tinker-rx-push-'));
   try {

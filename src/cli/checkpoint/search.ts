@@ -1,29 +1,26 @@
-import type { CheckpointSearch } from '../../client/RestClient.js';
 import type { PageRequest } from '../../sources/fromPages.js';
 import type { CheckpointSearchCursor } from '../../wire/rest.js';
+import { withoutUndefined } from '../../wire/record.js';
 import { collect, listTitle, ownerOf } from '../collect.js';
 import type { Context } from '../context.js';
+import type { Chosen } from '../declare.js';
+import type { SEARCH } from './command.js';
 import { size, when } from '../output/format.js';
 import { checkpointJson } from '../output/jsonForm.js';
 import { printTable } from '../output/print.js';
 
-export interface CheckpointSearchOptions {
-  readonly projectId?: readonly string[];
-  readonly metadata?: Readonly<Record<string, string>>;
-  readonly type?: 'training' | 'sampler' | 'external';
-  readonly owner: string;
-  readonly baseModel?: readonly string[];
-  readonly limit: number;
-}
-
-export default async function checkpointSearch(context: Context, options: CheckpointSearchOptions): Promise<void> {
-  const search = queryOf(options);
+export default async function checkpointSearch(context: Context, options: Chosen<typeof SEARCH>): Promise<void> {
+  const { projectId, metadata, type, owner, baseModel } = options;
+  const search = withoutUndefined({
+    ...{ projectIds: projectId && [...projectId], userMetadata: metadata, checkpointType: type },
+    ...{ baseModels: baseModel && [...baseModel], owner: ownerOf(owner) },
+  });
   const found = await collect(context, {
     unit: 'checkpoint',
     limit: options.limit,
     pageSize: 200,
     page: (rest, { limit, cursor }: PageRequest<CheckpointSearchCursor>) =>
-      rest.searchCheckpoints({ ...search, limit, ...(cursor === undefined ? {} : { cursor }) }),
+      rest.searchCheckpoints(withoutUndefined({ ...search, limit, cursor })),
     items: ({ checkpoints }) => checkpoints,
     nextCursor: ({ nextCursor }) => nextCursor,
   });
@@ -45,14 +42,4 @@ export default async function checkpointSearch(context: Context, options: Checkp
     },
     () => ({ checkpoints: items.map(checkpointJson) }),
   );
-}
-
-function queryOf({ projectId, metadata, type, owner, baseModel }: CheckpointSearchOptions): CheckpointSearch {
-  return {
-    ...(projectId === undefined ? {} : { projectIds: [...projectId] }),
-    ...(metadata === undefined ? {} : { userMetadata: metadata }),
-    ...(type === undefined ? {} : { checkpointType: type }),
-    ...(baseModel === undefined ? {} : { baseModels: [...baseModel] }),
-    owner: ownerOf(owner),
-  };
 }

@@ -5,6 +5,8 @@ import type { ExternalWeightsUpload } from '../../wire/weights.js';
 import { CliError } from '../CliError.js';
 import { withRest } from '../clients.js';
 import type { Context } from '../context.js';
+import type { Chosen } from '../declare.js';
+import type { UPLOAD } from './command.js';
 import { failureOf, withHttp, type Http } from '../http.js';
 import { printProperties } from '../output/print.js';
 import { waitFor } from '../terminal/waitFor.js';
@@ -13,15 +15,10 @@ const CONFIG = 'adapter_config.json';
 /** The linear layers of a block, as PEFT names them. */
 const [ATTENTION, MLP, UNEMBED] = ['q_proj', 'gate_proj', 'lm_head'];
 
-export interface CheckpointUploadOptions {
-  readonly baseModel?: string;
-  readonly projectId?: string;
-}
-
 /** Uploads an adapter's folder, as `checkpoint download` leaves it, and prints the path of the checkpoint made of it. */
 export default async function checkpointUpload(
   context: Context,
-  { baseModel: given, projectId }: CheckpointUploadOptions,
+  { baseModel: given, projectId }: Chosen<typeof UPLOAD>,
   folder: string,
 ): Promise<void> {
   const config = await readConfig(folder);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { CliError } from '../CliError.js';
 import { withRest } from '../clients.js';
 import type { Context } from '../context.js';
+import { isRun, modelOf } from '../modelOf.js';
 import { downloadable, downloadCheckpoint } from './files/downloadCheckpoint.js';
 import { isFolder, repositoryOf } from '../../adapters/baseModel.js';
 import { readAdapterConfig } from '../../adapters/exportPeft.js';
@@ -24,20 +25,21 @@ export async function withAdapter<T>(
   base: string | undefined,
   work: (adapter: AdapterAtHand) => Promise<T>,
 ): Promise<T> {
-  if (isFolder(checkpoint)) {
+  if (isFolder(checkpoint) && !isRun(checkpoint)) {
     const trainedFrom = (await readAdapterConfig(checkpoint)).base_model_name_or_path;
     const named = base ?? trainedFrom;
     if (named === undefined)
       throw new CliError('The adapter does not say which model it was trained from', { details: 'Say it: --base.' });
-    const found = isFolder(named) ? named : repositoryOf(named);
+    const found = isFolder(named) || base?.endsWith('.gguf') === true ? named : repositoryOf(named);
     return work({ folder: checkpoint, base: found, baseName: trainedFrom ?? found });
   }
-  downloadable(checkpoint);
-  const info = await withRest(context, 'asking for the weights', (rest) => rest.getWeightsInfoByTinkerPath(checkpoint));
+  const { name: path } = await modelOf(checkpoint, 'statePath');
+  downloadable(path);
+  const info = await withRest(context, 'asking for the weights', (rest) => rest.getWeightsInfoByTinkerPath(path));
   const folder = await mkdtemp(join(tmpdir(), 'tinker-rx-adapter-'));
   try {
     const weights = join(folder, 'weights');
-    await downloadCheckpoint(context, checkpoint, weights);
+    await downloadCheckpoint(context, path, weights);
     const baseName = repositoryOf(info.baseModel);
     return await work({ folder: weights, base: base ?? baseName, baseName });
   } finally {
@@ -45,7 +47,7 @@ export async function withAdapter<T>(
   }
 }
 
-/** A folder to be made. @throws CliError where there is one already and it is not to be replaced */
+/** A folder to be made. @throws CliError if there is one already and it is not to be replaced */
 export async function freeFolder(folder: string, force: boolean): Promise<void> {
   if (!isFolder(folder)) return;
   if (!force)

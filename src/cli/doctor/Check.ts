@@ -8,15 +8,8 @@ export interface Finding {
 }
 
 export const ok = (name: string, found: string): Finding => ({ name, state: 'ok', found });
-export const warning = (name: string, found: string, advice: string): Finding => ({
-  name,
-  state: 'warning',
-  found,
-  advice,
-});
-export const wrong = (name: string, found: string, advice: string): Finding => ({
-  name,
-  state: 'wrong',
-  found,
-  advice,
-});
+const finding =
+  (state: 'warning' | 'wrong') =>
+  (name: string, found: string, advice: string): Finding => ({ name, state, found, advice });
+export const warning = finding('warning');
+export const wrong = finding('wrong');

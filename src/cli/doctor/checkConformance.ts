@@ -5,21 +5,17 @@ import { CliError } from '../CliError.js';
 import { openService, quiet } from '../clients.js';
 import type { Context } from '../context.js';
 import { printJson } from '../output/print.js';
+import type { DoctorOptions } from './doctor.js';
 import { styleFor } from '../terminal/style.js';
 import { waitFor } from '../terminal/waitFor.js';
 import { oneLine, padEnd } from '../../support/terminal/textWidth.js';
 import { Prober } from '../../conformance/Prober.js';
-import { PROBES, runProbes } from '../../conformance/runProbes.js';
+import { FEATURES, runProbes } from '../../conformance/runProbes.js';
 
-export interface ConformanceOptions {
-  readonly model?: string;
-  readonly profile?: string;
-}
-
-const WIDTH = Math.max(...PROBES.map(({ feature }) => feature.length)) + 2;
+const WIDTH = Math.max(...FEATURES.map(({ length }) => length)) + 2;
 
 /** Probes the service, prints a line for each feature as it is found out, and writes the profile. */
-export async function checkConformance(context: Context, { model, profile: file }: ConformanceOptions): Promise<void> {
+export async function checkConformance(context: Context, { model, profile: file }: DoctorOptions): Promise<void> {
   const baseModel = model ?? (await firstModel(context));
   const { connection, sockets } = connect({
     ...(context.baseUrl === undefined ? {} : { baseUrl: context.baseUrl }),
@@ -36,7 +32,7 @@ export async function checkConformance(context: Context, { model, profile: file 
       if (format === 'table') printFeature(context, name, feature);
     },
   );
-  const profile = await waitFor(context, () => `${asked} of ${PROBES.length} probes`, probing);
+  const profile = await waitFor(context, () => `${asked} of ${FEATURES.length} probes`, probing);
   await sockets?.close();
   if (file !== undefined) await writeFile(file, `${JSON.stringify(profile, null, 2)}\n`);
   if (format === 'json') printJson(context, profile);

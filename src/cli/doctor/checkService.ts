@@ -13,7 +13,7 @@ const TIMEOUT_MS = 10_000;
 const SLOW_MS = 1000;
 const SKEW_MS = 60_000;
 
-/** The address, whether somebody answers there, and how fast. */
+/** The address, whether a server answers there, and how fast. */
 export async function checkAddress(context: Context, http: Http): Promise<Finding[]> {
   const { TINKER_BASE_URL: environment } = process.env;
   let href: string;
@@ -33,13 +33,14 @@ export async function checkAddress(context: Context, http: Http): Promise<Findin
       const text = await response.text();
       times.push(performance.now() - begun);
       skewMs = Date.parse(response.headers.get('date') ?? '') - context.now() || 0;
-      const illness = healthProblem(response.status, text, href);
-      if (illness !== undefined) return [url, illness];
+      const problem = healthProblem(response.status, text, href);
+      if (problem !== undefined) return [url, problem];
     }
   } catch (error) {
     return [url, unreachable(error, href)];
   }
   const latency = times.slice(1).sort((a, b) => a - b)[Math.floor((PINGS - 1) / 2)]!;
+  const skew = `${Math.round(skewMs / 1000)} s off the service's`;
   const text = `${latency.toFixed(0)} ms (first ${times[0]!.toFixed(0)} ms, with connecting)`;
   return [
     url,
@@ -47,19 +48,11 @@ export async function checkAddress(context: Context, http: Http): Promise<Findin
     latency > SLOW_MS
       ? warning('Latency', text, 'Slow; steps are pipelined, so throughput suffers little.')
       : ok('Latency', text),
-    ...(Math.abs(skewMs) > SKEW_MS
-      ? [
-          warning(
-            'Clock',
-            `${Math.round(skewMs / 1000)} s off the service's`,
-            'Set the clock: tokens and URLs expire by it.',
-          ),
-        ]
-      : []),
+    ...(Math.abs(skewMs) > SKEW_MS ? [warning('Clock', skew, 'Set the clock: tokens and URLs expire by it.')] : []),
   ];
 }
 
-/** Whether the service takes the key and this client's version, and what it has. */
+/** Whether the service accepts the key and this client's version, and how many models it has. */
 export async function checkAccess(context: Context): Promise<Finding[]> {
   try {
     const service = await openService(context, { telemetry: false, timeoutMs: TIMEOUT_MS });

@@ -1,25 +1,30 @@
 import { Argument, type Command } from 'commander';
-import { lazily, simply, type Declaration } from '../declare.js';
+import type { Surroundings } from '../context.js';
+import { type Add, type CommandOptions } from '../declare.js';
+
+// prettier-ignore
+export const DOCTOR = {
+  conformance: { flag: '--conformance', help: 'then probe what the service can do: it trains and samples a little, which a hosted service bills' },
+  model: { flag: '-m, --model <model>', help: 'with --conformance: base model to probe with (default: the first that can be trained)' },
+  profile: { flag: '--profile <file>', help: 'with --conformance: file to write what was found to' },
+} as const satisfies CommandOptions;
+
+/** What a command is that needs nothing but its surroundings, and so does not wait for RxJS to load. */
+type Small = (surroundings: Surroundings, ...args: never[]) => Promise<void>;
 
 /** `doctor`, and commands about the command itself: `version`, `completion`. */
-export function declareDoctor(program: Command, declaration: Declaration): void {
-  program
-    .command('doctor')
-    .description('Check key, URL, protocol, versions and latency, and say what is wrong')
-    .option(
-      '--conformance',
-      'then probe what the service can do: it trains and samples a little, which a hosted service bills',
-    )
-    .option(
-      '-m, --model <model>',
-      'with --conformance: base model to probe with (default: the first that can be trained)',
-    )
-    .option('--profile <file>', 'with --conformance: file to write what was found to')
-    .action(lazily(declaration, () => import('./doctor.js')));
+export function declareDoctor(program: Command, add: Add, surroundings: Surroundings): void {
+  add(program, 'doctor', () => import('./doctor.js'), DOCTOR).description(
+    'Check key, URL, protocol, versions and latency, and say what is wrong',
+  );
+  const small =
+    (load: () => Promise<{ readonly default: Small }>) =>
+    async (...parameters: unknown[]) =>
+      (await load()).default(surroundings, ...(parameters.slice(0, -2) as never[]));
   program
     .command('version')
     .description('Show version information')
-    .action(simply(declaration, () => import('./version.js')));
+    .action(small(() => import('./version.js')));
   program
     .command('completion')
     .description('Print a completion script for your shell')
@@ -28,9 +33,9 @@ export function declareDoctor(program: Command, declaration: Declaration): void 
       'after',
       '\nbash: source <(tinker-rx completion bash)\nzsh:  source <(tinker-rx completion zsh)\nfish: tinker-rx completion fish | source',
     )
-    .action(simply(declaration, () => import('./completion.js')));
+    .action(small(() => import('./completion.js')));
   program
     .command('__complete', { hidden: true })
     .argument('[words...]')
-    .action(simply(declaration, () => import('./complete.js')));
+    .action(small(() => import('./complete.js')));
 }

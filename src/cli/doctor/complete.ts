@@ -2,13 +2,13 @@ import type { Command, Option } from 'commander';
 import type { Surroundings } from '../context.js';
 import { buildProgram } from '../program.js';
 
-/** Prints the words that may stand in place of the last one, one a line; nothing where a file or a value is due. */
+/** Prints the completions of the last word, one per line. Prints nothing if a file or a value is expected. */
 export default async function complete(surroundings: Surroundings, words: readonly string[]): Promise<void> {
   const candidates = candidatesFor(buildProgram({ surroundings, finish: () => {} }), words);
   surroundings.stdout.write(candidates.map((word) => `${word}\n`).join(''));
 }
 
-/** The words that may stand in place of the last of `words`. */
+/** The completions of the last of `words`. */
 export function candidatesFor(program: Command, words: readonly string[]): readonly string[] {
   const { before, current } = withoutEquals(words);
   const { command, values } = follow(program, before);
@@ -39,7 +39,7 @@ function withoutEquals(words: readonly string[]): { readonly before: readonly st
   return before.at(-1) === '=' ? { before: before.slice(0, -1), current } : { before, current };
 }
 
-/** The command that the words lead to, and how many arguments of its own they hold. */
+/** The command that the words select, and how many of its arguments they contain. */
 function follow(program: Command, words: readonly string[]): { readonly command: Command; readonly values: number } {
   let command = program;
   let values = 0;

@@ -1,5 +1,7 @@
 import type { Context } from '../context.js';
+import type { Chosen } from '../declare.js';
 import type { Finding } from './Check.js';
+import type { DOCTOR } from './command.js';
 import { checkConformance } from './checkConformance.js';
 import { checkMachine } from './checkMachine.js';
 import { checkAccess, checkAddress } from './checkService.js';
@@ -12,11 +14,7 @@ import { waitFor } from '../terminal/waitFor.js';
 const INDENT = 12;
 const NARROWEST = 20;
 
-export interface DoctorOptions {
-  readonly conformance?: boolean;
-  readonly model?: string;
-  readonly profile?: string;
-}
+export type DoctorOptions = Chosen<typeof DOCTOR>;
 
 /** Looks at everything that has to be right, in the order in which it matters. Ends with 1 where something is wrong. */
 export default async function doctor(context: Context, options: DoctorOptions): Promise<number> {

@@ -1,7 +1,9 @@
 import { failureOf } from '../http.js';
 import { wrong, type Finding } from './Check.js';
+import { isRecord } from '../../support/isRecord.js';
+import { parseJson } from '../../support/parseJson.js';
 
-/** What is wrong with an answer to the question for health; undefined where it is a Tinker service's. */
+/** What is wrong with an answer to the question for health; undefined if it is a Tinker service's. */
 export function healthProblem(status: number, text: string, href: string): Finding | undefined {
   if (status >= 400 && /\/api(\/v1)?$/.test(href))
     return wrong('Health', `HTTP ${status}`, 'Leave /api/v1 out of the address: it is added to it.');
@@ -15,7 +17,7 @@ export function healthProblem(status: number, text: string, href: string): Findi
       `HTTP ${status}`,
       'A server answers there, but it is not a Tinker service: check the address.',
     );
-  return isRecord(text)
+  return isRecord(parseJson(text))
     ? undefined
     : wrong(
         'Health',
@@ -43,12 +45,3 @@ function adviceOn(code: string, href: string): string {
 }
 
 export const isLocal = (href: string): boolean => /^https?:\/\/(127\.|localhost[:/]|localhost$|\[::1\])/.test(href);
-
-function isRecord(text: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
-  } catch {
-    return false;
-  }
-}

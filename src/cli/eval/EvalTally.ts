@@ -5,19 +5,18 @@ import type { Status } from '../terminal/statusLine.js';
 
 /** Counts examples as they finish, for a line of progress. */
 export class EvalTally {
-  readonly #now: () => number;
   readonly #startedMs: number;
-  readonly #total: number;
   #done = 0;
   #failed = 0;
   #tokens = 0;
   #score = 0;
   #scored = 0;
 
-  constructor(now: () => number, total: number) {
-    this.#now = now;
+  constructor(
+    private readonly now: () => number,
+    private readonly total: number,
+  ) {
     this.#startedMs = now();
-    this.#total = total;
   }
 
   take({ samples, failures }: EvalRecord): void {
@@ -32,12 +31,12 @@ export class EvalTally {
 
   /** How far it is, and what it has cost. */
   status(cost: string | undefined): Status {
-    const seconds = Math.max(1, this.#now() - this.#startedMs) / 1000;
+    const seconds = Math.max(1, this.now() - this.#startedMs) / 1000;
     return {
       label: 'evaluating',
-      fraction: this.#total === 0 ? undefined : this.#done / this.#total,
+      fraction: this.total === 0 ? undefined : this.#done / this.total,
       facts: [
-        { text: `${this.#done}/${count(this.#total, 'example')}` },
+        { text: `${this.#done}/${count(this.total, 'example')}` },
         ...(this.#scored === 0 ? [] : [{ text: `score ${(this.#score / this.#scored).toFixed(3)}`, keep: 4 }]),
         ...(this.#failed === 0 ? [] : [{ text: `${this.#failed} failed` }]),
         ...(this.#tokens === 0 ? [] : [{ text: `${rate(this.#tokens / seconds)} tokens/s`, keep: 1 }]),

@@ -3,21 +3,17 @@ import { lastValueFrom, toArray } from 'rxjs';
 import type { EvalComparison, EvalRecord } from '../../evals/index.js';
 import { CliError } from '../CliError.js';
 import { note, type Context } from '../context.js';
+import type { Chosen } from '../declare.js';
+import type { COMPARE } from './command.js';
 import { sideBySide } from './sideBySide.js';
 import { told } from './printSummary.js';
 import { printJson, printProperties } from '../output/print.js';
 import { styleFor } from '../terminal/style.js';
 
-interface EvalCompareOptions {
-  readonly failIfWorse?: boolean;
-  readonly confidence: number;
-  readonly worst: number;
-}
-
 /** Compares two result files example by example. */
 export default async function evalCompare(
   context: Context,
-  { failIfWorse = false, confidence, worst }: EvalCompareOptions,
+  { failIfWorse = false, confidence, worst }: Chosen<typeof COMPARE>,
   before: string,
   after: string,
 ): Promise<number> {
@@ -43,7 +39,7 @@ export default async function evalCompare(
   return 1;
 }
 
-/** Why the second is taken for worse; undefined where it is not. */
+/** Why the second is taken for worse; undefined if it is not. */
 function whyWorse(found: EvalComparison, percent: string): string | undefined {
   const { verdict, verdictWithLost, lost, difference } = found;
   if (verdict === 'worse') return 'the second is worse';
@@ -67,12 +63,11 @@ function print(context: Context, found: EvalComparison, percent: string): void {
     context,
     [
       ['Examples', `${examples} compared: ${improved} improved, ${regressed} regressed, ${same} the same`],
-      ...(errored === 0
-        ? []
-        : [['Errored', `${errored} without a score in one of the two, ${lost} of them only in the second`] as const]),
-      ...(onlyBefore + onlyAfter === 0
-        ? []
-        : [['Alone', `${onlyBefore} only before, ${onlyAfter} only after`] as const]),
+      [
+        'Errored',
+        errored === 0 ? undefined : `${errored} without a score in one of the two, ${lost} of them only in the second`,
+      ],
+      ['Alone', onlyBefore + onlyAfter === 0 ? undefined : `${onlyBefore} only before, ${onlyAfter} only after`],
       ['Before', told(found.before)],
       ['After', told(found.after)],
       ['Difference', `${signed(difference.mean)}${ends}, ${percent} confidence`],

@@ -4,61 +4,49 @@ import { lastValueFrom, NEVER, type Observable, take, takeUntil, tap } from 'rxj
 import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { SamplingClient, ServiceClient } from '../../client/index.js';
 import type { EvalRecord, EvalSummary } from '../../evals/index.js';
-import type { Agent } from '../../rl/index.js';
+import type { Agent, TaskRow } from '../../rl/index.js';
 import { CliError } from '../CliError.js';
 import { withService } from '../clients.js';
 import { INTERRUPTED, note, type Context } from '../context.js';
-import type { SpendingOptions } from '../run/Spending.js';
+import type { Chosen } from '../declare.js';
+import type { EVAL } from './command.js';
 import { EvalTally } from './EvalTally.js';
 import { evalSpending, type SpendingTold } from './evalSpending.js';
-import { loadScorers, type ScorerChoice } from './loadScorers.js';
+import { loadScorers } from './loadScorers.js';
 import { printSummary } from './printSummary.js';
-import { loadModule, type TaskRow } from '../run/grpo/loadReward.js';
+import { modelOf } from '../modelOf.js';
+import { loadModule } from '../loadModule.js';
 import { rowsOf } from '../run/grpo/rowsOf.js';
 import { count, shellWord } from '../output/format.js';
 import { openSampler } from '../sample/openSampler.js';
 import { waitFor } from '../terminal/waitFor.js';
 import { countRows } from '../run/countRows.js';
 
-interface EvalCommandOptions extends ScorerChoice, SpendingOptions {
-  readonly model?: string;
-  readonly rollout?: string;
-  readonly likelihood?: boolean;
-  readonly numSamples: number;
-  readonly maxTokens: number;
-  readonly temperature: number;
-  readonly topP: number;
-  readonly topK: number;
-  readonly seed: number;
-  readonly passAt: number;
-  readonly renderer?: string;
-  readonly concurrency: number;
-  readonly retries: number;
-  readonly limit?: number;
-  readonly out?: string;
-  readonly resume?: boolean;
-  readonly retryFailures?: boolean;
-}
+/** `tasks` is from a file of options, where the argument is absent. */
+type EvalCommandOptions = Chosen<typeof EVAL> & { readonly tasks?: string };
 
 /** Evaluates a model over a file of tasks, into a result file. */
 export default async function evaluateFile(
   context: Context,
   options: EvalCommandOptions,
-  tasks?: string,
+  argument?: string,
 ): Promise<number> {
-  const { model, scorer = [], judge, rollout, likelihood = false } = options;
+  const tasks = argument ?? options.tasks;
+  const { model, scorer = [], judge, rollout, likelihood = false, labels } = options;
   if (tasks === undefined) throw new CliError('No tasks', { details: 'Give a file of tasks.', exitCode: 2 });
   if (model === undefined) throw new CliError('No model', { details: 'Give --model.', exitCode: 2 });
-  if (scorer.length === 0 && judge === undefined && rollout === undefined && !likelihood) {
+  if (scorer.length === 0 && judge === undefined && rollout === undefined && !likelihood && labels === undefined) {
     throw new CliError('No scorer', {
-      details: 'Give --scorer exact, contains, numeric, json-schema=<file> or a module; or --judge; or --likelihood.',
+      details:
+        'Give --scorer exact, contains, numeric, json-schema=<file> or a module; or --judge; --likelihood; --labels a,b,c.',
       exitCode: 2,
     });
   }
   const out = outputFor(context, options, tasks);
   let interrupted = false;
   const summary = await withService(context, async (service) => {
-    const found = await run(context, service, { ...options, model, tasks, out }, () => (interrupted = true));
+    const { name } = await modelOf(model);
+    const found = await run(context, service, { ...options, model: name, tasks, out }, () => (interrupted = true));
     if (interrupted) await service.destroy();
     return found;
   });
@@ -117,18 +105,26 @@ async function recordsOf(
   { sampler, renderer, rows }: Parts,
 ): Promise<Observable<EvalRecord>> {
   const { model, out, concurrency, retries, seed, passAt, retryFailures = false } = plan;
-  const { answers, evaluateInto, likelihoodInto } = await import('../../evals/index.js');
+  const { answers, decisionsInto, evaluateInto, likelihoodInto } = await import('../../evals/index.js');
   const shared = { tasks: basename(plan.tasks), model, sampler, renderer, concurrency, retryFailures };
   if (plan.likelihood === true) return rows.pipe(likelihoodInto(out, shared));
+  if (plan.labels !== undefined) {
+    const labels = plan.labels.split(',').map((label) => label.trim());
+    return rows.pipe(
+      decisionsInto<TaskRow>(out, { ...shared, labels, ...(plan.system === undefined ? {} : { system: plan.system }) }),
+    );
+  }
   const scorers = await loadScorers(context, service, plan);
   const agent = plan.rollout === undefined ? answers<TaskRow>({ renderer }) : await loadAgent(plan.rollout, renderer);
   const { numSamples: samples, maxTokens, temperature, topP, topK } = plan;
   const samplingParams = { maxTokens, temperature, topP, topK };
-  return rows.pipe(evaluateInto(out, agent, { ...shared, scorers, samples, samplingParams, seed, retries, passAt }));
+  return rows.pipe(
+    evaluateInto(out, agent, { ...shared, scorers, samples, samplingParams, seed, onFailure: { retries }, passAt }),
+  );
 }
 
 async function loadAgent(file: string, renderer: Renderer): Promise<Agent<TaskRow>> {
-  const { agent } = await loadModule(file);
+  const agent = (await loadModule(file))['agent'];
   if (typeof agent === 'function') return (agent as (renderer: Renderer) => Agent<TaskRow>)(renderer);
   throw new CliError(`${file} exports no agent`, { details: 'Export one: export const agent = (renderer) => …' });
 }

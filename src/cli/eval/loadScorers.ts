@@ -4,7 +4,7 @@ import type { ServiceClient } from '../../client/index.js';
 import type { Scorer } from '../../evals/index.js';
 import { CliError } from '../CliError.js';
 import type { Context } from '../context.js';
-import { loadModule } from '../run/grpo/loadReward.js';
+import { loadModule } from '../loadModule.js';
 import { openSampler } from '../sample/openSampler.js';
 
 export interface ScorerChoice {
@@ -40,12 +40,12 @@ async function scorerOf(name: string): Promise<Readonly<Record<string, Scorer>>>
     });
   }
   const module = await loadModule(name);
-  if (typeof module.default !== 'function') {
+  if (typeof module['default'] !== 'function') {
     throw new CliError(`${name} exports no scorer`, {
       details: 'Export one as default: export default ({ output, expected }) => (output === expected ? 1 : 0)',
     });
   }
-  return { [basename(name).replace(/\.[^.]*$/, '')]: module.default as Scorer };
+  return { [basename(name).replace(/\.[^.]*$/, '')]: module['default'] as Scorer };
 }
 
 function readSchema(file: string): object {

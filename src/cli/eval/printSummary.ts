@@ -1,4 +1,4 @@
-import type { EvalSummary, Interval } from '../../evals/index.js';
+import type { Calibration, EvalSummary, Interval } from '../../evals/index.js';
 import type { Context } from '../context.js';
 import { costText } from '../run/Spending.js';
 import type { SpendingTold } from './evalSpending.js';
@@ -15,7 +15,7 @@ export const told = ({ mean, low, high }: Interval): string =>
 
 /** Says what an evaluation came to. */
 export function printSummary(context: Context, summary: EvalSummary & SpendingTold, file: string): void {
-  const { examples, samples, unscored, failures, scores, passAtK, cutOff, corpus, cost } = summary;
+  const { examples, samples, unscored, failures, scores, passAtK, cutOff, corpus, decisions, cost } = summary;
   const failed = failures.rollout + failures.scorer;
   printProperties(
     context,
@@ -26,14 +26,17 @@ export function printSummary(context: Context, summary: EvalSummary & SpendingTo
         ? []
         : [['Failed', `${count(failures.rollout, 'answer')}, ${count(failures.scorer, 'score')}`] as const]),
       ...Object.entries(scores).map(([name, interval]) => [name, `${told(interval)}, ${LEVEL}`] as const),
-      ...(corpus === undefined
+      ...(decisions === undefined ? [] : calibrationRows(decisions)),
+      ...(corpus === undefined && decisions === undefined
         ? Object.entries(passAtK).map(([k, interval]) => [`pass@${k}`, `${told(interval)}, ${LEVEL}`] as const)
-        : ([
-            ['NLL per token', corpus.nll.toFixed(4)],
-            ['Perplexity', corpus.perplexity.toFixed(3)],
-            ['Bits per byte', corpus.bitsPerByte.toFixed(4)],
-            ...(Number.isNaN(corpus.accuracy) ? [] : [['Accuracy', corpus.accuracy.toFixed(4)] as const]),
-          ] as const)),
+        : corpus === undefined
+          ? []
+          : ([
+              ['NLL per token', corpus.nll.toFixed(4)],
+              ['Perplexity', corpus.perplexity.toFixed(3)],
+              ['Bits per byte', corpus.bitsPerByte.toFixed(4)],
+              ...(Number.isNaN(corpus.accuracy) ? [] : [['Accuracy', corpus.accuracy.toFixed(4)] as const]),
+            ] as const)),
       ...(cutOff === 0 ? [] : [['Cut off', `${(100 * cutOff).toFixed(1)} % at the token limit`] as const]),
       [
         'Tokens',
@@ -44,4 +47,20 @@ export function printSummary(context: Context, summary: EvalSummary & SpendingTo
     ],
     () => ({ ...summary, results: file }),
   );
+}
+
+/** The calibration error, and a row for each threshold that decisions still reach. */
+function calibrationRows({ calibrationError, thresholds }: Calibration): readonly (readonly [string, string])[] {
+  return [
+    ['Calibration error', calibrationError.toFixed(4)],
+    ...thresholds
+      .filter(({ count: taken }) => taken > 0)
+      .map(
+        ({ threshold, accuracy, coverage, count: taken }) =>
+          [
+            `confidence ≥ ${threshold}`,
+            `${accuracy.toFixed(3)} right, ${(100 * coverage).toFixed(0)} % of rows (${taken.toLocaleString('en-US')})`,
+          ] as const,
+      ),
+  ];
 }

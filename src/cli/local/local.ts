@@ -1,27 +1,27 @@
 import { firstValueFrom } from 'rxjs';
+import type { ModelSource } from '../../local/index.js';
 import type { Context } from '../context.js';
 import { note } from '../context.js';
+import type { Chosen } from '../declare.js';
+import type { LOCAL } from './command.js';
+import { findModel, loadingBar } from './findModel.js';
 import { shellWord } from '../output/format.js';
 import { printJson } from '../output/print.js';
 import { styleFor } from '../terminal/style.js';
 
-export interface LocalOptions {
-  readonly port: number;
-  readonly data?: string;
-  readonly key?: string;
-  readonly clock: number;
-  readonly dialect: 'tinker' | 'skyrl';
-  readonly logprobs: 'raw' | 'scaled';
-  readonly strict?: boolean;
-}
-
 /** Runs the embedded service until it is interrupted. */
-export default async function local(context: Context, options: LocalOptions): Promise<void> {
-  const { port, data, key, clock, dialect, logprobs, strict = false } = options;
+export default async function local(context: Context, options: Chosen<typeof LOCAL>): Promise<void> {
+  const { port, data, key, clock, dialect, logprobs, strict = false, model = [], threads } = options;
   const { LocalTinker } = await import('../../local/index.js');
   // Listened for from before the start: an early Ctrl-C must not leave a temporary folder behind.
   const interrupted = firstValueFrom(context.interrupted$);
+  const models: ModelSource[] = [];
+  for (const name of model) models.push(await findModel(context, name));
+  const loading = loadingBar(context);
   const service = await LocalTinker.start({
+    models,
+    onLoading: loading.onLoading,
+    ...(threads === undefined ? {} : { threads }),
     port,
     clockMs: clock,
     dialect,
@@ -31,6 +31,7 @@ export default async function local(context: Context, options: LocalOptions): Pr
     ...(data === undefined ? {} : { data }),
     ...(key === undefined ? {} : { apiKey: key }),
   });
+  loading.end();
   const { url, apiKey, baseModels, dataFolder } = service;
   if (context.format === 'json') {
     printJson(context, { url, api_key: apiKey, models: baseModels, data: dataFolder });

@@ -1,12 +1,10 @@
 import type { Command } from 'commander';
-import { lazily, type Declaration } from '../declare.js';
+import type { Add } from '../declare.js';
 
 /** `model`. */
-export function declareModel(program: Command, declaration: Declaration): void {
+export function declareModel(program: Command, add: Add): void {
   const model = program.command('model').description('List available models');
-  model
-    .command('list')
+  add(model, 'list', () => import('./list.js'))
     .description('List the models your organization can use')
-    .argument('[substring]', 'only models whose name contains it, ignoring case')
-    .action(lazily(declaration, () => import('./list.js')));
+    .argument('[substring]', 'only models whose name contains it, ignoring case');
 }

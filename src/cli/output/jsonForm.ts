@@ -1,7 +1,7 @@
 import { Checkpoint, GetSessionResponse, SessionSummary, TrainingRun } from '../../wire/rest.js';
 import { SupportedModel } from '../../wire/session.js';
 
-// Scripts read what the Python command prints: every key is there, in its order, null where there is nothing to say.
+// Scripts read what the Python command prints: every key is there, in its order, null if there is nothing to say.
 
 type Json = Readonly<Record<string, unknown>>;
 

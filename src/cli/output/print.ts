@@ -10,14 +10,15 @@ export function printTable(context: Context, table: Table, json: () => unknown):
   stdout.write(renderTable(table, { width, style: styleFor(stdout) }));
 }
 
-/** Prints one thing's properties, or its JSON form. */
+/** Prints one thing's properties, or its JSON form. A property without a value is left out. */
 export function printProperties(
   context: Context,
-  properties: readonly (readonly [name: string, value: string])[],
+  properties: readonly (readonly [name: string, value: string | undefined])[],
   json: () => unknown,
 ): void {
-  if (context.format === 'json') printJson(context, json());
-  else context.stdout.write(renderProperties(properties, styleFor(context.stdout)));
+  if (context.format === 'json') return printJson(context, json());
+  const known = properties.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
+  context.stdout.write(renderProperties(known, styleFor(context.stdout)));
 }
 
 export function printJson({ stdout }: Context, value: unknown): void {

@@ -65,7 +65,7 @@ export function renderProperties(
 const totalWidth = (widths: readonly number[]): number =>
   widths.reduce((sum, cells) => sum + cells, 0) + GAP.length * (widths.length - 1);
 
-/** Narrows the widest column but the first until all fit; undefined where they cannot. */
+/** Narrows the widest column but the first until all fit; undefined if they cannot. */
 function fit(natural: readonly number[], width: number): readonly number[] | undefined {
   const widths = [...natural];
   while (totalWidth(widths) > width) {

@@ -15,7 +15,7 @@ export function warnOfFewRows(context: Context, rows: number, perStep: number, u
   );
 }
 
-/** Reads a file once and says how many rows it has, by what they are called. @throws CliError where it has none */
+/** Reads a file once and says how many rows it has, by what they are called. @throws CliError if it has none */
 export async function countRows(
   context: Context,
   file: string,

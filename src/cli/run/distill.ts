@@ -3,13 +3,14 @@ import type { Message } from '../../chat/renderers/core/Message.js';
 import type { SamplingClient, ServiceClient } from '../../client/index.js';
 import { CliError } from '../CliError.js';
 import type { Context } from '../context.js';
+import type { Given } from '../declare.js';
 import { readPrompts } from '../sample/readPrompts.js';
 import { countRows, warnOfFewRows } from './countRows.js';
 import type { RunWork } from './followRun.js';
 import { learningRateFor } from './learningRateFor.js';
-import { DISTILL, type Config, type Given } from './options.js';
+import { DISTILL, type Config } from './options.js';
 import { runCommand, type OpenRun, type RunKind } from './runCommand.js';
-import { isCheckpointPath } from '../../wire/tinkerPath.js';
+import { modelOf } from '../modelOf.js';
 
 type DistillConfig = Config<typeof DISTILL>;
 
@@ -33,14 +34,14 @@ export default (context: Context, given: Given<typeof DISTILL>, data?: string): 
 
 async function prepare(run: OpenRun<DistillConfig>): Promise<RunWork> {
   const { context, service, config, folder, resume, trainer, renderer, baseModel } = run;
-  const { teacherSystem, batchSize } = config;
+  const { teacherSystem, groupsPerBatch } = config;
   const teachers = await openTeachers(service, config.teacher ?? [baseModel]);
   const learningRate = config.learningRate ?? (await learningRateFor(baseModel));
   const prompts = promptsOf(context, config.data);
-  const most = config.steps === undefined ? Infinity : config.steps * batchSize;
+  const most = config.steps === undefined ? Infinity : config.steps * groupsPerBatch;
   const found = await countRows(context, config.data, prompts.pipe(take(most)), 'prompt');
-  warnOfFewRows(context, found, batchSize, 'prompt', '--batch-size');
-  const totalSteps = config.steps ?? Math.ceil((found * config.epochs) / batchSize);
+  warnOfFewRows(context, found, groupsPerBatch, 'prompt', '--groups-per-batch');
+  const totalSteps = config.steps ?? Math.ceil((found * config.epochs) / groupsPerBatch);
   const { distill, rlLog } = await import('../../rl/index.js');
   const { repeatEpochs } = await import('../../operators/index.js');
   const forTeacher = (messages: readonly Message[]) =>
@@ -52,7 +53,7 @@ async function prepare(run: OpenRun<DistillConfig>): Promise<RunWork> {
     renderer,
     prompt: (messages: readonly Message[]) => messages,
     group: config.group,
-    groupsPerBatch: batchSize,
+    groupsPerBatch,
     samplingParams: { maxTokens: config.maxTokens },
     adam: { learningRate },
     seed: config.seed,
@@ -82,9 +83,7 @@ async function openTeachers(
   service: ServiceClient,
   names: readonly string[],
 ): Promise<readonly { readonly teacher: SamplingClient; readonly weight: number }[]> {
-  const opened = names.map(async (name) =>
-    service.createSamplingClient(isCheckpointPath(name) ? { modelPath: name } : { baseModel: name }),
-  );
+  const opened = names.map(async (name) => service.createSamplingClient((await modelOf(name)).source));
   return (await Promise.all(opened)).map((teacher) => ({ teacher, weight: 1 }));
 }
 

@@ -1,17 +1,18 @@
 import { identity, map, type Observable, Subject, take } from 'rxjs';
 import type { SamplingClient, ServiceClient, TrainingClient } from '../../client/index.js';
 import type { TracedLoss } from '../../losses/TracedLoss.js';
-import { plainMetrics } from '../../operators/steps/plainMetrics.js';
-import type { Step } from '../../operators/step.js';
+import { plainMetrics } from '../../operators/training/shared/plainMetrics.js';
+import type { Step } from '../../operators/training/step.js';
 import type { SourceEvent } from '../../sources/index.js';
 import type { ResumePoint } from '../../sources/resumeFrom.js';
 import { CliError } from '../CliError.js';
 import type { Context } from '../context.js';
+import type { Given } from '../declare.js';
 import { countRows, warnOfFewRows } from './countRows.js';
 import type { RunTools, RunWork } from './followRun.js';
-import { DPO, type Config, type Given } from './options.js';
+import { DPO, type Config } from './options.js';
 import { runCommand, type OpenRun, type RunKind } from './runCommand.js';
-import { isCheckpointPath } from '../../wire/tinkerPath.js';
+import { modelOf } from '../modelOf.js';
 
 type DpoConfig = Config<typeof DPO>;
 
@@ -44,7 +45,6 @@ async function prepare(run: OpenRun<DpoConfig>): Promise<RunWork> {
       ['Accuracy', last?.metrics['accuracy']],
       ['Margin', last?.metrics['margin']],
     ],
-    lossFalls: true,
     source$,
   };
 }
@@ -60,8 +60,9 @@ async function stepsOf(
   { config, trainer, renderer, resume }: OpenRun<DpoConfig>,
   { totalSteps, reference, loss, source$ }: StepsOptions,
 ): Promise<(tools: RunTools) => Observable<Step>> {
-  const { batch, checkpointEvery, continueFrom, linear, repeatEpochs, shuffle, toPairs, trainUntil, withReference } =
-    await import('../../operators/index.js');
+  const operators = await import('../../operators/index.js');
+  const { batch, checkpointEvery, continueFrom, linear, named, repeatEpochs, shuffle, toPairs } = operators;
+  const { trainUntil, withReference } = operators;
   const { fromPreferences } = await import('../../sources/index.js');
   const { seed, maxLength } = config;
   const rows = fromPreferences(config.data, {
@@ -73,24 +74,28 @@ async function stepsOf(
       ...(config.steps === undefined ? { epochs: config.epochs } : {}),
       each: (each, epoch) => each.pipe(shuffle({ window: SHUFFLE_WINDOW, seed: seed + epoch })),
     }),
-    toPairs(renderer, maxLength === undefined ? {} : { maxLength }),
-    batch({ size: config.batchSize }),
+    named('tokenize', toPairs(renderer, maxLength === undefined ? {} : { maxLength })),
+    named('batch', batch({ size: config.batchSize })),
     map((pairs) => pairs.flat()),
   );
-  return ({ stop$, guarded }) =>
+  return ({ stop$, guarded, warn }) =>
     batches.pipe(
       guarded(),
       continueFrom(resume),
       take(totalSteps - resume.batches),
       checkpointEvery({ steps: config.checkpointEvery, kind: 'both', atEnd: true }),
-      reference === undefined ? identity : withReference<TrainingClient>(reference),
+      reference === undefined ? identity : named('reference', withReference<TrainingClient>(reference)),
       // As trainPreferences does, but for a run that can be stopped.
-      trainUntil(stop$, trainer, {
-        loss,
-        adam: { learningRate: linear(config.learningRate, { steps: totalSteps }), eps: 1e-8 },
-        ahead: config.ahead,
-        checkpoint: { kind: 'both' },
-      }),
+      named(
+        'train',
+        trainUntil(stop$, trainer, {
+          loss,
+          adam: { learningRate: linear(config.learningRate, { steps: totalSteps }), eps: 1e-8 },
+          ahead: config.ahead,
+          checkpoint: { kind: 'both' },
+          onWarning: warn,
+        }),
+      ),
       plainMetrics(),
     );
 }
@@ -122,9 +127,7 @@ async function openReference(
   reference: string | undefined,
 ): Promise<SamplingClient | undefined> {
   if (reference === undefined) return undefined;
-  return service.createSamplingClient(
-    isCheckpointPath(reference) ? { modelPath: reference } : { baseModel: reference },
-  );
+  return service.createSamplingClient((await modelOf(reference)).source);
 }
 
 /** How many pairs the file has. Reads and tokenises what the run is going to read: a bad row is found before it costs a step. */

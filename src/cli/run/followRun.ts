@@ -13,8 +13,8 @@ import {
 import type { ServiceClient } from '../../client/index.js';
 import type { Dashboard } from '../../dashboard/index.js';
 import type { BudgetSpent, Cost } from '../../evals/index.js';
-import type { Step } from '../../operators/step.js';
-import type { Checkpoint } from '../../operators/trainingBatch.js';
+import type { Step } from '../../operators/training/step.js';
+import type { Checkpoint } from '../../operators/training/trainingBatch.js';
 import type { SourceEvent } from '../../sources/index.js';
 import { CliError } from '../CliError.js';
 import { note, type Context } from '../context.js';
@@ -29,6 +29,8 @@ export interface RunTools {
   readonly counted: <T extends Step>() => MonoTypeOperatorFunction<T>;
   /** For the data: a failure of it ends the run as `stop$` does, so that no step is lost, and is reported after that. */
   readonly guarded: <T>() => MonoTypeOperatorFunction<T>;
+  /** Shows a warning. */
+  readonly warn: (warning: string) => void;
 }
 
 /** What a run is going to do. */
@@ -50,8 +52,6 @@ export interface RunWork {
   readonly decode?: (tokens: ArrayLike<number>) => string;
   /** What the progress bar shows of a step. Default: its loss. */
   readonly detail?: (step: Step) => string;
-  /** The loss should not grow: one far above the first is a run that has diverged. */
-  readonly lossFalls?: true;
   /** How the data is read, for the progress bar. */
   readonly source$?: Observable<SourceEvent>;
 }
@@ -60,7 +60,7 @@ export interface RunWork {
 export interface Outcome {
   readonly last: Step | undefined;
   readonly told: readonly (readonly [label: string, value: number | undefined])[];
-  /** Why it took fewer steps than it could; undefined where it took them all, or was stopped. */
+  /** Why it took fewer steps than it could; undefined if it took them all, or was stopped. */
   readonly fewer: string | undefined;
   readonly checkpoint: Checkpoint | undefined;
   readonly interrupted: boolean;
@@ -73,7 +73,7 @@ export interface Outcome {
 
 /**
  * Runs the steps with a log, a progress bar and perhaps a dashboard. The first Ctrl-C finishes and saves, the second one stops at once.
- * @throws CliError where not one step came of the data, and what the data failed with
+ * @throws CliError if not one step came of the data, and what the data failed with
  */
 export async function followRun(
   { context, service, config, folder, resume, baseModel }: OpenRun<{ readonly data: string } & SpendingOptions>,
@@ -85,7 +85,6 @@ export async function followRun(
     nothing = [`${config.data} holds nothing to train on`],
     decode,
     detail,
-    lossFalls,
     source$,
   }: RunWork,
   dashboardPort: number | true | undefined,
@@ -112,7 +111,7 @@ export async function followRun(
   });
   const dashboard =
     dashboardPort === undefined ? undefined : await openDashboard(context, service, dashboardPort, decode);
-  const shown: MonoTypeOperatorFunction<Step> = dashboard?.showSteps(basename(folder)) ?? identity;
+  const shown: MonoTypeOperatorFunction<Step> = dashboard?.showSteps(basename(folder), { config }) ?? identity;
   const bar: MonoTypeOperatorFunction<Step> = progressBar({
     total: totalSteps,
     events$: service.events$,
@@ -121,7 +120,7 @@ export async function followRun(
     ...(source$ === undefined ? {} : { source$ }),
     ...(detail === undefined ? {} : { detail }),
   });
-  const warn = warnOfDivergence(context, lossFalls);
+  const warn = (warning: string) => note(context, `Warning: ${warning}`);
   let failure: { readonly error: unknown } | undefined;
   const guarded = <T>(): MonoTypeOperatorFunction<T> =>
     catchError((error: unknown) => {
@@ -132,11 +131,10 @@ export async function followRun(
   const counted = <T extends Step>() => withCost<T>(spending.cost$, { folder, service, model: baseModel });
   try {
     await lastValueFrom(
-      steps({ stop$, counted, guarded }).pipe(
+      steps({ stop$, counted, guarded, warn }).pipe(
         shown,
         bar,
         tap((step) => {
-          warn(step);
           last = step;
           checkpoint = step.checkpoint ?? checkpoint;
         }),
@@ -164,25 +162,6 @@ export async function followRun(
     cost: spending.newest(),
     spent: early ? spent : undefined,
     largerBudget: largerBudget(config, spent),
-  };
-}
-
-/** A loss this many times the first one is no noise. */
-const DIVERGED = 10;
-
-/** Says once that the loss is no number any more, or far above the first one. */
-function warnOfDivergence(context: Context, lossFalls = false): (step: Step) => void {
-  let first: number | undefined;
-  let isTold = false;
-  return ({ index, loss }) => {
-    first ??= loss;
-    const hasDiverged = !Number.isFinite(loss) || (lossFalls && loss > DIVERGED * Math.max(1, first));
-    if (isTold || !hasDiverged) return;
-    isTold = true;
-    note(
-      context,
-      `Warning: the run has diverged: the loss of step ${index + 1} is ${loss.toLocaleString('en-US')}. Try a smaller --learning-rate.`,
-    );
   };
 }
 

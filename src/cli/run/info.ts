@@ -7,14 +7,11 @@ import { printProperties } from '../output/print.js';
 
 export default async function runInfo(context: Context, _: object, runId: string): Promise<void> {
   const run = await withRest(context, 'asking for the run', (rest) => rest.getTrainingRun(runId));
-  const saved = (name: string, checkpoint: Checkpoint | undefined): [string, string][] =>
-    checkpoint === undefined
-      ? []
-      : [
-          [name, checkpoint.checkpointId],
-          ['  - Time', when(checkpoint.time, context.now())],
-          ['  - Path', checkpoint.tinkerPath],
-        ];
+  const saved = (name: string, checkpoint?: Checkpoint): [string, string | undefined][] => [
+    [name, checkpoint?.checkpointId],
+    ['  - Time', checkpoint && when(checkpoint.time, context.now())],
+    ['  - Path', checkpoint?.tinkerPath],
+  ];
   const metadata = Object.entries(run.userMetadata ?? {});
   printProperties(
     context,
@@ -27,7 +24,7 @@ export default async function runInfo(context: Context, _: object, runId: string
       ['Status', run.corrupted ? 'Failed' : 'OK'],
       ...saved('Last Training Checkpoint', run.lastCheckpoint),
       ...saved('Last Sampler Checkpoint', run.lastSamplerCheckpoint),
-      ...(metadata.length === 0 ? [] : [['Metadata', ''] as const]),
+      ['Metadata', metadata.length === 0 ? undefined : ''],
       ...metadata.map(([key, value]) => [`  - ${key}`, value] as const),
     ],
     () => runJson(run),

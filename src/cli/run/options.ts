@@ -1,47 +1,23 @@
-import { integer, number, port, several } from '../declare.js';
+import { integer, MODEL_HELP, number, port, several, type Chosen, type CommandOption } from '../declare.js';
 
-/**
- * One option of a command that trains. Flags of the command line, help, defaults, the type of a run's configuration, and what a resumed run
- * may change all follow from tables of these.
- */
-export interface RunOption {
-  /** As Commander reads it: `--rank <n>`. A name without a value is a switch. */
-  readonly flag: string;
-  readonly help: string;
-  readonly parse?: (text: string, before?: never) => unknown;
-  readonly choices?: readonly string[];
-  readonly default?: number | string | boolean;
+/** One option of a command that trains. The type of a run's configuration, and what a resumed run may change, follow from it too. */
+export interface RunOption extends CommandOption {
   /** A resumed run may be given another value, because the option does not decide what the steps are. */
   readonly mayChange?: true;
   /** The value is a path: it is saved as an absolute one, and the file must exist. */
   readonly isFile?: true;
+  /** The value names a model, which may be the folder of a run: the path of its checkpoint is saved. Which path: to sample from, or to train. */
+  readonly isModel?: 'samplerPath' | 'statePath';
   /** It is about this process only, and is not saved with the run. */
   readonly isTransient?: true;
 }
 export type RunOptions = Readonly<Record<string, RunOption>>;
 
-type Value<O extends RunOption> = O extends { readonly parse: (text: string) => infer T }
-  ? O['flag'] extends `${string}[${string}`
-    ? T | true
-    : T
-  : O extends { readonly choices: readonly (infer C)[] }
-    ? C
-    : O['flag'] extends `${string}<${string}`
-      ? string
-      : boolean;
-
-/** What a command line gives. */
-export type Given<O extends RunOptions> = { readonly [K in keyof O]?: Value<O[K]> };
-
 /** Keys of the options that are saved with a run. */
 type Saved<O extends RunOptions> = { [K in keyof O]: O[K] extends { readonly isTransient: true } ? never : K }[keyof O];
 
 /** What decides a run. It is saved as `config.json`, so that the run can be resumed. */
-export type Config<O extends RunOptions> = { readonly data: string } & {
-  readonly [K in Saved<O> as O[K] extends { readonly default: unknown } ? K : never]: Value<O[K]>;
-} & { readonly [K in Saved<O> as O[K] extends { readonly default: unknown } ? never : K]?: Value<O[K]> };
-
-const MODEL = 'base model, or tinker:// path of a checkpoint';
+export type Config<O extends RunOptions> = { readonly data: string } & Chosen<Pick<O, Saved<O>>>;
 
 /** What every command has that trains. */
 // prettier-ignore
@@ -50,8 +26,8 @@ const COMMON = {
   trainMlp: { flag: '--no-train-mlp', default: true, help: 'leave the MLP layers as they are' },
   trainAttn: { flag: '--no-train-attn', default: true, help: 'leave the attention layers as they are' },
   trainUnembed: { flag: '--no-train-unembed', default: true, help: 'leave the output matrix as it is: older servers of adapters refuse one' },
-  epochs: { flag: '--epochs <n>', parse: integer(1), default: 1, help: 'number of passes over the data' },
-  steps: { flag: '--steps <n>', parse: integer(1), help: 'train for n steps, repeating the data if needed; --epochs does not count then' },
+  epochs: { flag: '--epochs <n>', parse: integer(1), default: 1, mayChange: true, help: 'number of passes over the data; more of them continue a run with --resume' },
+  steps: { flag: '--steps <n>', parse: integer(1), mayChange: true, help: 'train for n steps in all, repeating the data if needed; --epochs does not count then. More of them continue a run with --resume' },
   renderer: { flag: '--renderer <name>', help: "chat format (default: the model's renderer)" },
   seed: { flag: '--seed <n>', parse: integer(0), default: 0, help: 'seed for data order, samples and LoRA initialization' },
   checkpointEvery: { flag: '--checkpoint-every <steps>', parse: integer(1), default: 20, mayChange: true, help: 'save a checkpoint every n steps, and at the end' },
@@ -66,7 +42,7 @@ const COMMON = {
 // prettier-ignore
 const START = {
   model: { flag: '-m, --model <model>', help: 'base model to train (required without --from or --resume)' },
-  from: { flag: '--from <path>', help: 'start from the weights of a tinker:// checkpoint instead of a base model' },
+  from: { flag: '--from <path>', isModel: 'statePath', help: 'start from the weights of a tinker:// checkpoint, or of a run by its folder, instead of a base model' },
 } as const satisfies RunOptions;
 
 // prettier-ignore
@@ -96,6 +72,7 @@ export const TRAIN = {
   ahead: { ...ahead, default: 1 },
   validation: { flag: '--validation <file>', isFile: true, help: 'held-out conversations, to show the loss on them beside that of training' },
   validateEvery: { flag: '--validate-every <steps>', parse: integer(1), mayChange: true, help: 'steps between two validations (default: as for checkpoints)' },
+  earlyStop: { flag: '--early-stop [n]', parse: integer(1), mayChange: true, help: 'stop and save when the validation loss has not improved n times in a row (n is 3 if not given)' },
   skipBadRows,
   dryRun: { flag: '--dry-run', isTransient: true, help: 'estimate tokens and cost, and send nothing' },
 } as const satisfies RunOptions;
@@ -105,7 +82,7 @@ export const DPO = {
   ...START,
   loss: { flag: '--loss <name>', choices: ['dpo', 'ipo', 'simpo', 'orpo'], default: 'dpo', help: 'which loss' },
   beta: { flag: '--beta <beta>', parse: number(0), help: "the loss's beta, or lambda for orpo (default: 0.1, 2 for simpo)" },
-  reference: { flag: '--reference <model>', help: `what to compare with: ${MODEL} (default: what training starts from)` },
+  reference: { flag: '--reference <model>', isModel: 'samplerPath', help: `what to compare with: ${MODEL_HELP} (default: what training starts from)` },
   learningRate: { flag: '--learning-rate <rate>', parse: number(0), default: 1e-5, help: 'peak learning rate, falling linearly' },
   batchSize: { flag: '--batch-size <n>', parse: integer(1), default: 64, help: 'pairs per step' },
   maxLength,
@@ -116,12 +93,12 @@ export const DPO = {
 
 // prettier-ignore
 export const DISTILL = {
-  teacher: { flag: '--teacher <model>', parse: several, help: `who teaches: ${MODEL} (may be repeated; default: the model as it starts)` },
+  teacher: { flag: '--teacher <model>', isModel: 'samplerPath', parse: several, help: `who teaches: ${MODEL_HELP} (may be repeated; default: the model as it starts)` },
   teacherSystem: { flag: '--teacher-system <text>', help: 'system message that only the teacher reads' },
   ...START,
   coefficient: { flag: '--coefficient <c>', parse: number(0), default: 1, help: 'weight of the difference to the teacher' },
   learningRate: { flag: '--learning-rate <rate>', parse: number(0), help: 'learning rate (default: the one fitted for the model, or 1e-4)' },
-  batchSize: { flag: '--batch-size <n>', parse: integer(1), default: 64, help: 'prompts per step' },
+  groupsPerBatch: { flag: '--groups-per-batch <n>', parse: integer(1), default: 64, help: 'prompts per step' },
   group: { flag: '--group <n>', parse: integer(1), default: 4, help: 'answers to each prompt' },
   maxTokens,
   ...COMMON,

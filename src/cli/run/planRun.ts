@@ -2,8 +2,11 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { CliError } from '../CliError.js';
+import type { Given } from '../declare.js';
+import { isRun, modelOf } from '../modelOf.js';
 import { shellWord } from '../output/format.js';
-import type { Config, Given, RunOptions } from './options.js';
+import type { Config, RunOptions } from './options.js';
+import { parseJson } from '../../support/parseJson.js';
 
 /** A command that trains, and its options. */
 export interface RunCommand<O extends RunOptions> {
@@ -16,39 +19,77 @@ export interface RunPlan<C> {
   readonly config: C;
   readonly folder: string;
   readonly resumed: boolean;
+  /** The data is still to be read from standard input into its file. */
+  readonly isPiped?: boolean;
 }
 
 /** The run that a command line asks for: a new one, or one to resume. @throws CliError */
 export async function planRun<O extends RunOptions>(
   { name, options }: RunCommand<O>,
   given: Given<O>,
-  data: string | undefined,
+  argument: string | undefined,
   nowMs: number,
 ): Promise<RunPlan<Config<O>>> {
-  const { log, resume } = given as { readonly log?: string; readonly resume?: string };
-  const chosen = chosenOf(options, given);
+  const { log, resume, data: inFile } = given as Readonly<Partial<Record<'log' | 'resume' | 'data', string>>>;
+  const data = argument ?? inFile;
+  const chosen = await withModels(options, chosenOf(options, given));
   if (resume !== undefined) {
     refuseChanges(options, data === undefined ? Object.keys(chosen) : ['data']);
     const saved = await readConfig(name, resume);
     for (const file of [saved.data, ...filesOf(options, saved)])
       if (!existsSync(file)) throw new CliError(`${file}: no such file`, { details: 'A file of the run has moved.' });
-    return { config: { ...defaultsOf(options), ...saved, ...chosen } as Config<O>, folder: resume, resumed: true };
+    // More passes are asked for instead of the number of steps that the run began with.
+    const { steps: _, ...passes } = saved;
+    const kept = chosen['epochs'] !== undefined && chosen['steps'] === undefined ? passes : saved;
+    return {
+      config: { ...defaultsOf(options), ...kept, ...chosen } as unknown as Config<O>,
+      folder: resume,
+      resumed: true,
+    };
   }
-  if (data === undefined) throw usage('No data', 'Give a file, or --resume <folder>.');
-  for (const file of [data, ...filesOf(options, chosen)])
+  if (data === undefined) throw usage('No data', 'Give a file, - for standard input, or --resume <folder>.');
+  for (const file of [...(data === STDIN ? [] : [data]), ...filesOf(options, chosen)])
     if (!existsSync(file)) throw new CliError(`${file}: no such file`);
   if ((chosen['model'] === undefined) === (chosen['from'] === undefined))
     throw usage(
       chosen['model'] === undefined ? 'No model' : 'Cannot specify both --model and --from',
-      "Give --model <base model> ('tinker-rx model list' shows them) or --from <tinker:// path>.",
+      "Give --model <base model> ('tinker-rx model list' shows them) or --from <tinker:// path, or folder of a run>.",
     );
+  if (chosen['model'] !== undefined && isRun(chosen['model'] as string))
+    throw usage(`${chosen['model'] as string} is a run`, 'Train from its weights with --from instead of --model.');
   const time = new Date(nowMs).toISOString().slice(0, 19).replaceAll(':', '').replace('T', '-');
-  const folder = log ?? join('runs', `${basename(data).replace(/\..*$/, '')}-${time}`);
+  const isPiped = data === STDIN;
+  const folder = log ?? join('runs', `${isPiped ? 'stdin' : basename(data).replace(/\..*$/, '')}-${time}`);
+  // What is piped in is read more than once, and again when the run is resumed: it is kept with the run.
+  const file = resolve(isPiped ? join(folder, 'data.jsonl') : data);
   return {
-    config: { command: name, ...defaultsOf(options), ...chosen, data: resolve(data) } as unknown as Config<O>,
+    config: { command: name, ...defaultsOf(options), ...chosen, data: file } as unknown as Config<O>,
     folder,
     resumed: false,
+    isPiped,
   };
+}
+
+/** Given as the file: read standard input. */
+const STDIN = '-';
+
+/** @throws CliError for data from standard input, where no run is made to keep it */
+export function refusePipe(data: string | undefined, flag: string): void {
+  if (data === STDIN) throw usage(`${flag} needs a file`, 'Standard input is kept only by a run that trains.');
+}
+
+/** The options with models given as folders of runs replaced by the paths of their checkpoints. */
+async function withModels(
+  options: RunOptions,
+  chosen: Readonly<Record<string, unknown>>,
+): Promise<Readonly<Record<string, unknown>>> {
+  const named = async ([key, value]: [string, unknown]): Promise<[string, unknown]> => {
+    const wants = options[key]?.isModel;
+    if (wants === undefined) return [key, value];
+    const nameOf = async (text: string) => (await modelOf(text, wants)).name;
+    return [key, Array.isArray(value) ? await Promise.all(value.map(nameOf)) : await nameOf(value as string)];
+  };
+  return Object.fromEntries(await Promise.all(Object.entries(chosen).map(named)));
 }
 
 /** Refuses a new run in the folder of another one. @throws CliError */
@@ -91,22 +132,16 @@ function refuseChanges(options: RunOptions, keys: readonly string[]): void {
   throw usage(`A resumed run keeps its ${fixed.join(', ')}`, `With --resume these can be given: ${may.join(', ')}.`);
 }
 
-async function readConfig(name: string, folder: string): Promise<{ readonly data: string }> {
+async function readConfig(name: string, folder: string): Promise<{ readonly data: string; readonly steps?: number }> {
   const file = join(folder, 'config.json');
   if (!existsSync(file)) throw new CliError(`${folder} holds no run`, { details: `There is no ${file}.` });
-  const text = await readFile(file, 'utf8');
-  let saved: { readonly data?: unknown; readonly command?: unknown };
-  try {
-    saved = JSON.parse(text) as typeof saved;
-  } catch {
-    saved = {};
-  }
+  const saved = parseJson(await readFile(file, 'utf8'), {}) as { readonly data?: unknown; readonly command?: unknown };
   if (typeof saved.data !== 'string') throw new CliError(`${file} is not what tinker-rx ${name} writes`);
   if (typeof saved.command === 'string' && saved.command !== name)
     throw new CliError(`${folder} holds a run of tinker-rx ${saved.command}`, {
       details: `Continue with: ${resumeCommand(saved.command, folder)}`,
     });
-  return saved as { readonly data: string };
+  return saved as { readonly data: string; readonly steps?: number };
 }
 
 const usage = (message: string, details: string): CliError => new CliError(message, { details, exitCode: 2 });

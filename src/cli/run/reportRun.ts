@@ -21,24 +21,25 @@ export function reportRun(
     );
     return INTERRUPTED;
   }
-  if (last === undefined && spent === undefined) note(context, 'The run was finished already.');
+  if (last === undefined && spent === undefined)
+    note(context, `The run was finished already. More steps: ${resumeCommand(command, folder, '--steps N')}`);
   const known = told.flatMap(([label, value]) => (value === undefined ? [] : [[label, value] as const]));
   printProperties(
     context,
     [
       ['Steps', String(steps)],
       ...known.map(([label, value]) => [label, value.toFixed(4)] as const),
-      ...(cost === undefined || cost.tokens === 0 ? [] : [['Cost', costLine(cost)] as const]),
-      ...(spent === undefined ? [] : [['Stopped', spent.reason] as const]),
+      ['Cost', cost === undefined || cost.tokens === 0 ? undefined : costLine(cost)],
+      ['Stopped', spent?.reason],
       ['Log', folder],
-      ...(statePath === undefined ? [] : [['Checkpoint', statePath] as const]),
-      ...(samplerPath === undefined ? [] : [['Sampler', samplerPath] as const]),
+      ['Checkpoint', statePath],
+      ['Sampler', samplerPath],
     ],
     () => ({
       steps,
       ...Object.fromEntries(known.map(([label, value]) => [label.toLowerCase().replaceAll(' ', '_'), value])),
-      ...(cost === undefined ? {} : { cost }),
-      ...(spent === undefined ? {} : { stopped: spent.reason }),
+      cost,
+      stopped: spent?.reason,
       log: folder,
       state_path: statePath ?? null,
       sampler_path: samplerPath ?? null,
@@ -48,7 +49,7 @@ export function reportRun(
   if (spent !== undefined)
     note(context, `Continue with a larger budget: ${resumeCommand(command, folder, largerBudget)}`);
   note(context, `Its curves: tinker-rx dashboard --log ${shellWord(folder)}`);
-  if (samplerPath !== undefined) note(context, `Talk to it: tinker-rx chat --model ${shellWord(samplerPath)}`);
+  if (samplerPath !== undefined) note(context, `Talk to it: tinker-rx chat ${shellWord(folder)}`);
   return 0;
 }
 

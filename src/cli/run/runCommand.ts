@@ -1,18 +1,22 @@
+import { createWriteStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
 import { firstValueFrom } from 'rxjs';
 import { servingHint } from '../../adapters/servers.js';
 import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { ServiceClient, TrainingClient } from '../../client/index.js';
 import type { RlResumePoint } from '../../rl/index.js';
+import { lockFolder } from '../../support/files/lockFolder.js';
 import type { LossFnType } from '../../wire/training.js';
+import { CliError } from '../CliError.js';
 import { withService } from '../clients.js';
 import { note, type Context } from '../context.js';
+import type { Given } from '../declare.js';
 import { loadRenderer } from '../loadRenderer.js';
 import { count } from '../output/format.js';
 import { waitFor } from '../terminal/waitFor.js';
 import { checkService } from './checkService.js';
 import { followRun, type Outcome, type RunWork } from './followRun.js';
-import { lockFolder } from './lockFolder.js';
-import type { Config, Given, RunOptions } from './options.js';
+import type { Config, RunOptions } from './options.js';
 import { planRun, refuseOldRun, resumeCommand, type RunCommand, type RunPlan } from './planRun.js';
 import { reportRun } from './reportRun.js';
 
@@ -64,13 +68,21 @@ export async function runCommand<O extends RunOptions>(
   const { steps } = plan.config as { readonly steps?: number };
   if (steps !== undefined && epochs !== undefined)
     note(context, `Warning: --steps ${steps} counts; --epochs ${epochs} does not`);
-  const unlock = lockFolder(plan.folder, context.now());
+  const unlock = await lockFolder(plan.folder, context.now);
   try {
     if (!plan.resumed) refuseOldRun(kind.name, plan.folder);
+    if (plan.isPiped === true) await keepStdin(context, (plan.config as { readonly data: string }).data);
     return await runLocked(context, kind, plan, given);
   } finally {
-    unlock();
+    await unlock();
   }
+}
+
+/** Writes what is piped in into the file of the run. */
+async function keepStdin(context: Context, file: string): Promise<void> {
+  if (context.stdin.isTTY === true)
+    throw new CliError('Nothing is piped in', { details: 'Pipe the data in, or give a file.', exitCode: 2 });
+  await waitFor(context, 'reading stdin', pipeline(context.stdin, createWriteStream(file)));
 }
 
 async function runLocked<O extends RunOptions>(
@@ -79,7 +91,7 @@ async function runLocked<O extends RunOptions>(
   plan: RunPlan<Config<O>>,
   given: Given<O>,
 ): Promise<number> {
-  const resume = plan.resumed ? await resumePoint(context, kind, plan.folder) : { steps: 0, batches: 0 };
+  const resume: RlResumePoint = plan.resumed ? await resumePoint(context, kind, plan.folder) : { steps: 0, batches: 0 };
   const { dashboard } = given as { readonly dashboard?: number | true };
   let outcome: Outcome;
   try {
@@ -95,8 +107,10 @@ async function runLocked<O extends RunOptions>(
     });
   } catch (error) {
     const { checkpoint } = await resumePoint(context, kind, plan.folder);
-    if (checkpoint !== undefined) {
-      const flags = 'skipBadRows' in kind.options && isBadRow(error) ? '--skip-bad-rows' : '';
+    // The checkpoint that this process started from is gone: the same command would fail again.
+    const isGone = codeOf(error) === 'not_found' && checkpoint?.statePath === resume.checkpoint?.statePath;
+    if (checkpoint !== undefined && !isGone) {
+      const flags = 'skipBadRows' in kind.options && codeOf(error) === 'bad_row' ? '--skip-bad-rows' : '';
       note(context, `Continue from step ${checkpoint.steps} with: ${resumeCommand(kind.name, plan.folder, flags)}`);
     }
     throw error;
@@ -104,7 +118,7 @@ async function runLocked<O extends RunOptions>(
   return reportRun(context, kind.name, plan.folder, outcome);
 }
 
-const isBadRow = (error: unknown): boolean => (error as { readonly code?: unknown } | undefined)?.code === 'bad_row';
+const codeOf = (error: unknown): unknown => (error as { readonly code?: unknown } | undefined)?.code;
 
 async function resumePoint(
   context: Context,

@@ -1,27 +1,19 @@
 import { createInterface, type Interface } from 'node:readline';
 import { merge, Subject } from 'rxjs';
 import type { Message } from '../../chat/renderers/core/Message.js';
-import type { Renderer } from '../../chat/renderers/core/Renderer.js';
-import type { SamplingClient, ServiceClient } from '../../client/index.js';
-import { ask } from '../terminal/ask.js';
 import { CliError } from '../CliError.js';
 import { withService } from '../clients.js';
 import { INTERRUPTED, note, type Context } from '../context.js';
+import type { Chosen } from '../declare.js';
 import { explain } from '../explain.js';
 import { count } from '../output/format.js';
+import { askedModel, modelOf } from '../modelOf.js';
+import type { CHAT } from './command.js';
 import { openSampler } from './openSampler.js';
+import { hostedReplies, sampledReplies, type Replies } from './replies.js';
 import { styleFor } from '../terminal/style.js';
-import { safeText } from '../../support/terminal/textWidth.js';
-import { waitFor } from '../terminal/waitFor.js';
 
-export interface ChatOptions {
-  readonly model: string;
-  readonly system?: string;
-  readonly maxTokens: number;
-  readonly temperature: number;
-  readonly topP: number;
-  readonly renderer?: string;
-}
+type ChatOptions = Chosen<typeof CHAT>;
 
 const HELP = `/reset          forget the conversation
 /system <text>  set the system message, and forget the conversation
@@ -29,32 +21,35 @@ const HELP = `/reset          forget the conversation
 Ctrl-C          cancel the pending reply, or end the chat`;
 
 /** Talks to a model, line by line; lines may also be piped in. */
-export default async function chat(context: Context, options: ChatOptions): Promise<number> {
+export default async function chat(context: Context, given: ChatOptions, place?: string): Promise<number> {
+  const options = { ...given, model: askedModel(place, given.model) };
+  if (options.endpoint !== undefined) {
+    const { hostedModel } = await import('../../serve/hosted/hostedModel.js');
+    const { name } = await modelOf(options.model);
+    return talk(context, options, hostedReplies(await hostedModel(name, options)));
+  }
   return withService(context, async (service) => {
     const { sampler, renderer } = await openSampler(context, service, options);
-    const terminal = context.stdin.isTTY === true;
-    const lines = createInterface({
-      input: context.stdin,
-      ...(terminal
-        ? {
-            output: context.stdout as NodeJS.WritableStream,
-            terminal,
-            prompt: `${styleFor(context.stdout).cyan('you')} › `,
-          }
-        : {}),
-    });
-    if (terminal) note(context, `Talking to ${options.model}. /help lists the commands; Ctrl-D ends.`);
-    const failures = await new Conversation(context, options, { service, sampler, renderer }, lines).run();
-    // Who sits at the terminal has seen it; a script has to be told.
-    return terminal || failures === 0 ? 0 : 1;
+    return talk(context, options, sampledReplies(service, sampler, renderer));
   });
 }
 
-/** Whom one talks to. */
-interface Model {
-  readonly service: ServiceClient;
-  readonly sampler: SamplingClient;
-  readonly renderer: Renderer;
+async function talk(context: Context, options: ChatOptions, replies: Replies): Promise<number> {
+  const terminal = context.stdin.isTTY === true;
+  const lines = createInterface({
+    input: context.stdin,
+    ...(terminal
+      ? {
+          output: context.stdout as NodeJS.WritableStream,
+          terminal,
+          prompt: `${styleFor(context.stdout).cyan('you')} › `,
+        }
+      : {}),
+  });
+  if (terminal) note(context, `Talking to ${options.model}. /help lists the commands; Ctrl-D ends.`);
+  const failures = await new Conversation(context, options, replies, lines).run();
+  // A user at the terminal has seen the failures. A script needs the exit code.
+  return terminal || failures === 0 ? 0 : 1;
 }
 
 class Conversation {
@@ -68,7 +63,7 @@ class Conversation {
   constructor(
     context: Context,
     readonly options: ChatOptions,
-    readonly model: Model,
+    readonly replies: Replies,
     readonly lines: Interface,
   ) {
     // On a terminal the line editor takes Ctrl-C for itself.
@@ -99,7 +94,7 @@ class Conversation {
     return this.#failures;
   }
 
-  /** The input may end while a reply is under way, and a closed line editor refuses to prompt (from Node 24 on). */
+  /** The input may end while a reply is pending, and a closed line editor refuses to prompt (from Node 24 on). */
   #prompt(): void {
     if (!this.#ended) this.lines.prompt();
   }
@@ -127,26 +122,16 @@ class Conversation {
   async #answer(text: string): Promise<void> {
     const { maxTokens, temperature, topP } = this.options;
     const messages: Message[] = [...this.#messages, { role: 'user', content: text }];
-    const { service, sampler, renderer } = this.model;
     this.#answering = true;
     const startedMs = this.#context.now();
     try {
-      const reply = ask(sampler, renderer, messages, { maxTokens, temperature, topP });
-      // The service hands out a reply when it is whole; until then there is only the time to show, and what it waits for.
-      const { sequences } = await waitFor(this.#context, 'thinking', reply, service.events$).catch((error: unknown) => {
-        reply.cancel();
-        throw error;
-      });
-      const tokens = sequences[0]?.tokens ?? [];
-      const { message, thinking, text: said } = renderer.parse(tokens);
+      const { message, tokens, cutOff } = await this.replies(this.#context, messages, { maxTokens, temperature, topP });
       this.#messages = [...messages, message];
-      this.#print(said, thinking);
       const seconds = (this.#context.now() - startedMs) / 1000;
-      if (this.#terminal) note(this.#context, this.#dim(`(${count(tokens.length, 'token')}, ${seconds.toFixed(1)} s)`));
-      if (sequences[0]?.stopReason === 'length')
-        note(this.#context, `(cut off after ${count(maxTokens, 'token')}; --max-tokens allows more)`);
+      if (this.#terminal) note(this.#context, this.#dim(`(${count(tokens, 'token')}, ${seconds.toFixed(1)} s)`));
+      if (cutOff) note(this.#context, `(cut off after ${count(maxTokens, 'token')}; --max-tokens allows more)`);
     } catch (error) {
-      // The conversation goes on as if the line had not been said.
+      // The conversation continues without the failed line.
       const interrupted = error instanceof CliError && error.exitCode === INTERRUPTED;
       if (interrupted) return note(this.#context, '(cancelled)');
       this.#failures++;
@@ -156,12 +141,5 @@ class Conversation {
     } finally {
       this.#answering = false;
     }
-  }
-
-  #print(text: string, thinking: string): void {
-    const { stdout } = this.#context;
-    const { dim } = styleFor(stdout);
-    if (thinking !== '') stdout.write(`${dim(safeText(thinking.trim()))}\n`);
-    stdout.write(`${safeText(text)}\n`);
   }
 }

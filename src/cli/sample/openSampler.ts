@@ -3,7 +3,7 @@ import type { SamplingClient, ServiceClient } from '../../client/index.js';
 import type { Context } from '../context.js';
 import { loadRenderer } from '../loadRenderer.js';
 import { waitFor } from '../terminal/waitFor.js';
-import { isCheckpointPath } from '../../wire/tinkerPath.js';
+import { modelOf } from '../modelOf.js';
 
 /** A sampler of a base model or a checkpoint, and how to speak to it. */
 export async function openSampler(
@@ -11,7 +11,7 @@ export async function openSampler(
   service: ServiceClient,
   { model, renderer: name }: { readonly model: string; readonly renderer?: string },
 ): Promise<{ readonly sampler: SamplingClient; readonly renderer: Renderer }> {
-  const source = isCheckpointPath(model) ? { modelPath: model } : { baseModel: model };
+  const { source } = await modelOf(model);
   const { events$ } = service;
   const sampler = await waitFor(context, `opening ${model}`, service.createSamplingClient(source), events$);
   return { sampler, renderer: await loadRenderer(context, () => sampler.getRenderer(name), events$) };

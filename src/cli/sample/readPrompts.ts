@@ -2,22 +2,27 @@ import { constants, isUtf8 } from 'node:buffer';
 import { statSync } from 'node:fs';
 import { concat, concatMap, defer, from, type Observable, of } from 'rxjs';
 import type { Message, ToolSpec } from '../../chat/renderers/core/Message.js';
-import { keepGate } from '../../operators/keepGate.js';
+import { keepGate } from '../../operators/pressure/keepGate.js';
 import { fromRowBatches } from '../../sources/fromRowBatches.js';
 import { LineSplitter, type Line } from '../../sources/reading/lineSplitter.js';
 import { type ByteCount, readBytes, withoutCompression } from '../../sources/reading/readBytes.js';
 import { readStream } from '../../sources/reading/readStream.js';
+import { isRecord } from '../../support/isRecord.js';
+import { messageOf } from '../../support/messageOf.js';
 import { originOf } from '../../support/rows/rowOrigin.js';
 import type { SourceEvent } from '../../sources/RowOptions.js';
+import { PROMPT_FIELDS } from '../../chat/datum/taskText.js';
 import { toConversation } from '../../chat/data/toConversation.js';
 import { CliError } from '../CliError.js';
 import type { Context } from '../context.js';
+import { parseJson } from '../../support/parseJson.js';
 
-/** What to sample for: a conversation, text to go on with, or a line that is neither. `source` is what the user wrote. */
+/** A prompt: a conversation, text to continue, or a line that is neither. `source` is what the user wrote. */
 export type Prompt = { readonly source: unknown; readonly alone?: boolean; readonly line?: number } & (
   | { readonly kind: 'chat'; readonly messages: readonly Message[]; readonly tools?: readonly ToolSpec[] }
   | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'bad'; readonly reason: string }
+  // `isUnknown`: none of the row's fields is one that prompts usually are in.
+  | { readonly kind: 'bad'; readonly reason: string; readonly isUnknown?: true }
 );
 
 export interface PromptOptions {
@@ -26,13 +31,15 @@ export interface PromptOptions {
   readonly whole?: boolean;
   readonly raw?: boolean;
   readonly system?: string;
+  /** The field of a row that holds its prompt. Default: the usual names. */
+  readonly column?: string;
 }
 
 export interface PromptSource {
   readonly prompts: Observable<Prompt>;
   /** What they are read from, for messages: a file's name, or `stdin`; undefined for words of the command line. */
   readonly name: string | undefined;
-  /** Which share of a file the prompts so far are, from 0 to 1; undefined where there is no file. */
+  /** Which share of a file the prompts so far are, from 0 to 1; undefined if there is no file. */
   readonly share: () => number | undefined;
 }
 
@@ -104,7 +111,7 @@ async function* linePrompts(
   yield promptsOf(splitter.end());
 }
 
-/** The rows of a file that has no lines of its own, in order; those that cannot be read are bad prompts in their place. */
+/** The rows of a file without lines, in order. Rows that cannot be read become bad prompts. */
 function rowPrompts(path: string, options: PromptOptions, count: ByteCount): Observable<Prompt> {
   return defer(() => {
     let bad: Prompt[] = [];
@@ -133,29 +140,37 @@ function linePrompt(line: string, options: PromptOptions): Prompt {
   if (line.includes('\0'))
     return { kind: 'bad', reason: 'holds zero bytes: the file is not text in UTF-8', source: null };
   if (!/^\s*[{["]/.test(line)) return textPrompt(line, options);
-  let row: unknown;
-  try {
-    row = JSON.parse(line);
-  } catch {
-    // Text may begin with a bracket or a quotation mark; an object that is broken is more likely a mistake.
-    if (!line.trimStart().startsWith('{')) return textPrompt(line, options);
-    return { kind: 'bad', reason: 'not JSON', source: line };
-  }
-  return rowPrompt(row, options);
+  const row = parseJson(line);
+  if (row !== undefined) return rowPrompt(row, options);
+  // Text may begin with a bracket or a quotation mark; an object that is broken is more likely a mistake.
+  if (!line.trimStart().startsWith('{')) return textPrompt(line, options);
+  return { kind: 'bad', reason: 'not JSON', source: line };
 }
 
-/** One row: a text, `{prompt}`, or a conversation in any form that training takes. */
+/** One row: a text, the column that was asked for, `{prompt}` or another of the usual names, or a conversation in any form that training takes. */
 function rowPrompt(row: unknown, options: PromptOptions): Prompt {
   if (typeof row === 'string') return textPrompt(row, options);
-  const { prompt, tools } = (row ?? {}) as { readonly prompt?: unknown; readonly tools?: unknown };
-  if (typeof prompt === 'string') return { ...textPrompt(prompt, options), source: row };
+  const fields = isRecord(row) ? row : {};
+  const { column } = options;
+  const names = column === undefined ? ('instruction' in fields ? [] : PROMPT_FIELDS) : [column];
+  const name = names.find((each) => typeof fields[each] === 'string');
+  if (name !== undefined) return { ...textPrompt(fields[name] as string, options), source: row };
+  const has = `its columns: ${Object.keys(fields).join(', ') || 'none'}`;
+  if (column !== undefined) return { kind: 'bad', reason: `no text in column ${column}; ${has}`, source: row };
   try {
+    const { prompt, tools } = fields;
     const conversation = toConversation(Array.isArray(prompt) ? { messages: prompt, tools } : row);
     return { kind: 'chat', ...conversation, messages: withSystem(conversation.messages, options), source: row };
   } catch (error) {
-    return { kind: 'bad', reason: (error as Error).message, source: row };
+    if (!isRecord(row) || KNOWN.some((each) => each in row))
+      return { kind: 'bad', reason: messageOf(error), source: row };
+    const reason = `no column of prompts: none of messages, ${PROMPT_FIELDS.join(', ')}; ${has}`;
+    return { kind: 'bad', reason, isUnknown: true, source: row };
   }
 }
+
+/** Fields that say what form a row has; a row with none of them has its prompts under another name. */
+const KNOWN: readonly string[] = [...PROMPT_FIELDS, 'messages', 'conversations', 'conversation', 'instruction'];
 
 const textPrompt = (text: string, options: PromptOptions): Prompt =>
   options.raw === true

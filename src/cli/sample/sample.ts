@@ -6,10 +6,12 @@ import type { Tokenizer } from '../../chat/tokenizer/Tokenizer.js';
 import type { SampleOptions } from '../../client/index.js';
 import { ModelInput } from '../../wire/modelInput.js';
 import type { SampleResponse } from '../../wire/sampling.js';
+import type { SAMPLE } from './command.js';
 import { openSampler } from './openSampler.js';
 import { INTERRUPTED, note, type Context } from '../context.js';
 import { CliError } from '../CliError.js';
 import { withService } from '../clients.js';
+import type { Chosen } from '../declare.js';
 import { explain } from '../explain.js';
 import { count } from '../output/format.js';
 import { readPrompts, type Prompt } from './readPrompts.js';
@@ -19,26 +21,7 @@ import { styleFor } from '../terminal/style.js';
 import { safeText } from '../../support/terminal/textWidth.js';
 import { waitFor } from '../terminal/waitFor.js';
 
-export interface SampleCommandOptions {
-  readonly model: string;
-  readonly file?: string;
-  readonly whole?: boolean;
-  readonly numSamples: number;
-  readonly maxTokens: number;
-  readonly temperature: number;
-  readonly topP: number;
-  readonly topK: number;
-  readonly seed?: number;
-  readonly stop?: readonly string[];
-  readonly system?: string;
-  readonly raw?: boolean;
-  readonly renderer?: string;
-  readonly logprobs?: boolean;
-  readonly concurrency: number;
-  readonly out?: string;
-  readonly resume?: boolean;
-  readonly skipBadRows?: boolean;
-}
+type SampleCommandOptions = Chosen<typeof SAMPLE>;
 
 /** A prompt and its place among all. */
 type Asked = Exclude<Prompt, { readonly kind: 'bad' }> & { readonly index: number };
@@ -59,10 +42,11 @@ export default async function sample(
   /** Where a prompt stands, for a message: file and line, where it has any. */
   const placeOf = ({ line, index }: Pick<Asked, 'line' | 'index'>) =>
     line === undefined || name === undefined ? `prompt ${index + 1}` : `${name}:${line}`;
-  /** Tells of a prompt that there will be no samples of; the others go on. */
+  /** Reports a prompt that failed. The others continue. */
   const fail = (prompt: Pick<Asked, 'line' | 'index'>, error: unknown) => {
     tally.failed++;
     const isBad = error instanceof CliError || (error as { readonly code?: unknown }).code === 'renderer';
+    if (isBad) tally.bad++;
     if (isBad && skipBadRows) tally.skipped++;
     note(context, `${isBad && skipBadRows ? 'Skipped' : 'Error'}: ${placeOf(prompt)}: ${explain(error).message}`);
   };
@@ -73,6 +57,12 @@ export default async function sample(
       const results = prompts.pipe(
         concatMap((prompt, index): Asked[] => {
           if (prompt.kind !== 'bad') return output?.has({ ...prompt, index }) === true ? [] : [{ ...prompt, index }];
+          // The first row speaks for the others: they are told of once, before anything is sampled.
+          if (prompt.isUnknown === true && index === 0)
+            throw new CliError(`${name}: ${prompt.reason}`, {
+              details: 'Say which column holds the prompts: --column <name>.',
+              exitCode: 2,
+            });
           tally.asked++;
           fail({ ...prompt, index }, new CliError(prompt.reason));
           return [];
@@ -92,7 +82,7 @@ export default async function sample(
         }),
         takeUntil(context.interrupted$.pipe(tap(() => (interrupted = true)))),
       );
-      // The stream itself listens for Ctrl-C: what is under way is cancelled, not failed.
+      // The stream listens for Ctrl-C, so that samples in flight are cancelled instead of failed.
       const quiet = { ...context, interrupted$: NEVER };
       const done = lastValueFrom(results, { defaultValue: undefined });
       await waitFor(quiet, () => tally.status(share()), done, service.events$, { patient: true });
@@ -110,7 +100,7 @@ export default async function sample(
   const failed = tally.failed - tally.skipped;
   if (output !== undefined) {
     const skipped = tally.skipped === 0 ? '' : `, ${count(tally.skipped, 'bad row')} skipped`;
-    const lost = failed === 0 ? '' : `, ${failed} failed.${again}`;
+    const lost = failed === 0 ? '' : `, ${failed} failed.${tally.failed > tally.bad ? again : ''}`;
     note(context, `${out}: ${count(output.found + tally.finished, 'prompt')}${skipped}${lost}`);
   }
   return failed > 0 ? 1 : 0;

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { JsonlFile } from '../../support/files/jsonlFile.js';
 import { CliError } from '../CliError.js';
 import { shellWord } from '../output/format.js';
+import { parseJson } from '../../support/parseJson.js';
 
 /** One prompt's samples as they are written. */
 export interface SampleLine {
@@ -15,7 +16,7 @@ export interface SampleLine {
 export interface SampleOutput {
   /** How many prompts it has the samples of already. */
   readonly found: number;
-  /** Whether it has this prompt's samples. Throws where it has another's in its place. */
+  /** Whether it has this prompt's samples. Throws if it has another's in its place. */
   has(prompt: { readonly index: number; readonly source: unknown }): boolean;
   append(line: SampleLine): void;
   close(): void;
@@ -50,12 +51,8 @@ function readLines(path: string): SampleLine[] {
     .split('\n')
     .flatMap((text, place) => {
       if (text === '') return [];
-      try {
-        const line = JSON.parse(text) as Partial<SampleLine> | null;
-        if (Number.isInteger(line?.index) && Array.isArray(line?.samples)) return [line as SampleLine];
-      } catch {
-        // Told below.
-      }
+      const line = parseJson(text) as Partial<SampleLine> | null | undefined;
+      if (Number.isInteger(line?.index) && Array.isArray(line?.samples)) return [line as SampleLine];
       throw new CliError(`${path}:${place + 1}: not a line that tinker-rx sample writes`);
     });
 }

@@ -2,19 +2,14 @@ import { existsSync } from 'node:fs';
 import { firstValueFrom } from 'rxjs';
 import { CliError } from '../CliError.js';
 import { note, type Context } from '../context.js';
+import type { Chosen } from '../declare.js';
+import type { DASHBOARD } from './command.js';
 import { printJson } from '../output/print.js';
-
-export interface DashboardCommandOptions {
-  readonly log?: readonly string[];
-  readonly evals?: readonly string[];
-  readonly port: number;
-  readonly host?: string;
-}
 
 /** Serves the page over logged runs, as they are and as they grow, until it is interrupted. */
 export default async function dashboard(
   context: Context,
-  { log = [], evals = [], port, host }: DashboardCommandOptions,
+  { log = [], evals = [], port, host }: Chosen<typeof DASHBOARD>,
 ): Promise<void> {
   if (log.length + evals.length === 0)
     throw new CliError('Nothing to show', { details: 'Give --log <folder> or --evals <folder>.', exitCode: 2 });

@@ -11,7 +11,7 @@ export default async function sessionInfo(context: Context, _: object, sessionId
     context,
     [
       ['Session ID', sessionId],
-      ...(session.displayName === undefined ? [] : [['Name', session.displayName] as const]),
+      ['Name', session.displayName],
       ...several('Training Runs', session.trainingRunIds),
       ...several('Samplers', session.samplerIds),
       ...Object.entries(session.userMetadata ?? {}).map(([key, value]) => [`Metadata ${key}`, value] as const),

@@ -1,30 +1,26 @@
-import type { SessionSearch } from '../../client/RestClient.js';
 import type { PageRequest } from '../../sources/fromPages.js';
 import type { SessionSearchCursor } from '../../wire/rest.js';
+import { withoutUndefined } from '../../wire/record.js';
 import { collect, listTitle, ownerOf } from '../collect.js';
 import type { Context } from '../context.js';
+import type { Chosen } from '../declare.js';
+import type { SEARCH } from './command.js';
 import { when } from '../output/format.js';
 import { summaryJson } from '../output/jsonForm.js';
 import { printTable } from '../output/print.js';
 
-export interface SessionSearchOptions {
-  readonly id?: string;
-  readonly name?: string;
-  readonly projectId?: readonly string[];
-  readonly metadata?: Readonly<Record<string, string>>;
-  readonly owner: string;
-  readonly status?: 'active' | 'failed' | 'cancelled' | 'client_finished';
-  readonly limit: number;
-}
-
-export default async function sessionSearch(context: Context, options: SessionSearchOptions): Promise<void> {
-  const search = queryOf(options);
+export default async function sessionSearch(context: Context, options: Chosen<typeof SEARCH>): Promise<void> {
+  const { id, name, projectId, metadata, owner, status } = options;
+  const search = withoutUndefined({
+    ...{ sessionId: id, displayName: name, projectIds: projectId && [...projectId], userMetadata: metadata },
+    ...{ statuses: status && [{ type: status }], owner: ownerOf(owner) },
+  });
   const found = await collect(context, {
     unit: 'session',
     limit: options.limit,
     pageSize: 100,
     page: (rest, { limit, cursor }: PageRequest<SessionSearchCursor>) =>
-      rest.searchSessions({ ...search, limit, ...(cursor === undefined ? {} : { cursor }) }),
+      rest.searchSessions(withoutUndefined({ ...search, limit, cursor })),
     items: ({ sessions }) => sessions,
     nextCursor: ({ nextCursor }) => nextCursor,
   });
@@ -46,15 +42,4 @@ export default async function sessionSearch(context: Context, options: SessionSe
     },
     () => ({ sessions: items.map(summaryJson) }),
   );
-}
-
-function queryOf({ id, name, projectId, metadata, owner, status }: SessionSearchOptions): NonNullable<SessionSearch> {
-  return {
-    ...(id === undefined ? {} : { sessionId: id }),
-    ...(name === undefined ? {} : { displayName: name }),
-    ...(projectId === undefined ? {} : { projectIds: [...projectId] }),
-    ...(metadata === undefined ? {} : { userMetadata: metadata }),
-    ...(status === undefined ? {} : { statuses: [{ type: status }] }),
-    owner: ownerOf(owner),
-  };
 }

@@ -13,7 +13,7 @@ async function firstLine(stdin: NodeJS.ReadableStream): Promise<string> {
 }
 
 function askMasked(stdin: NodeJS.ReadStream, stderr: Context['stderr'], question: string): Promise<string> {
-  // Before the question: whoever sees it may type at once, and the terminal must show nothing of that by itself.
+  // Before the question, because a user may type as soon as it appears, and the terminal must not echo that.
   stdin.setRawMode(true);
   stdin.setEncoding('utf8');
   stderr.write(question);

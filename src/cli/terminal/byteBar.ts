@@ -25,14 +25,11 @@ export function byteBar(context: Pick<Context, 'stderr' | 'now'>, label: string)
 
 /** Counts the bytes of a transfer, and how fast they come. */
 export class Transfer {
-  readonly #now: () => number;
   #started: { readonly atMs: number; readonly bytes: number } | undefined;
   #bytes = 0;
   #totalBytes: number | undefined;
 
-  constructor(now: () => number) {
-    this.#now = now;
-  }
+  constructor(private readonly now: () => number) {}
 
   get begun(): boolean {
     return this.#started !== undefined;
@@ -44,15 +41,15 @@ export class Transfer {
 
   update(bytes: number, totalBytes: number | undefined): void {
     // Bytes that an earlier try brought say nothing about the speed of this one.
-    this.#started ??= { atMs: this.#now(), bytes };
+    this.#started ??= { atMs: this.now(), bytes };
     this.#bytes = bytes;
     this.#totalBytes = totalBytes;
   }
 
   status(): Pick<Status, 'fraction' | 'facts'> {
-    const { atMs, bytes: before } = this.#started ?? { atMs: this.#now(), bytes: 0 };
+    const { atMs, bytes: before } = this.#started ?? { atMs: this.now(), bytes: 0 };
     const [bytes, totalBytes] = [this.#bytes, this.#totalBytes];
-    const perSecond = ((bytes - before) * 1000) / Math.max(1, this.#now() - atMs);
+    const perSecond = ((bytes - before) * 1000) / Math.max(1, this.now() - atMs);
     const speed: Fact = { text: `${size(Math.round(perSecond))}/s`, keep: 1 };
     if (totalBytes === undefined) return { facts: [{ text: size(bytes) }, speed] };
     const leftMs = ((totalBytes - bytes) * 1000) / perSecond;

@@ -5,7 +5,7 @@ import type { Context } from '../context.js';
 /**
  * Asks yes or no; anything but yes is no.
  *
- * @throws CliError where nobody is there to answer: a script must not take that for success
+ * @throws CliError if nobody is there to answer: a script must not take that for success
  */
 export async function confirm({ stdin, stderr }: Context, question: string): Promise<boolean> {
   stderr.write(`${question} [y/N]: `);

@@ -13,28 +13,26 @@ export interface Status {
 const LINE_EVERY_MS = 10_000;
 const REDRAW_MS = 100;
 
-/** One line of a terminal that is redrawn; elsewhere a line of text now and then, so that a log shows that something goes on. */
+/** One line of a terminal, redrawn in place. Without a terminal, a line of text now and then, so that a log shows progress. */
 export class StatusLine {
-  readonly #context: Pick<Context, 'stderr' | 'now'>;
   #toldMs: number;
   #drawn = '';
 
-  constructor(context: Pick<Context, 'stderr' | 'now'>) {
-    this.#context = context;
+  constructor(private readonly context: Pick<Context, 'stderr' | 'now'>) {
     this.#toldMs = context.stderr.isTTY === true ? -Infinity : context.now();
   }
 
   /** Shows a status, unless another was shown only just before. */
   show(status: Status): void {
-    const { stderr, now } = this.#context;
+    const { stderr, now } = this.context;
     if (now() - this.#toldMs < (stderr.isTTY === true ? REDRAW_MS : LINE_EVERY_MS)) return;
     this.#toldMs = now();
     this.#draw(status);
   }
 
-  /** Shows a last status and leaves it there. Nothing where there is no terminal. */
+  /** Shows a last status and leaves it there. Does nothing without a terminal. */
   end(status: Status): void {
-    const { stderr } = this.#context;
+    const { stderr } = this.context;
     if (stderr.isTTY !== true) return;
     this.#draw(status);
     stderr.write('\n');
@@ -43,12 +41,12 @@ export class StatusLine {
 
   /** Takes the line away. */
   clear(): void {
-    if (this.#drawn !== '' && this.#context.stderr.isTTY === true) this.#context.stderr.write('\r\u001b[K');
+    if (this.#drawn !== '' && this.context.stderr.isTTY === true) this.context.stderr.write('\r\u001b[K');
     this.#drawn = '';
   }
 
   #draw({ label: given, fraction, facts = [] }: Status): void {
-    const { stderr } = this.#context;
+    const { stderr } = this.context;
     const label = plainText(given);
     const told = [...(fraction === undefined ? [] : [percent(fraction)]), ...facts];
     if (stderr.isTTY !== true) {

@@ -5,7 +5,7 @@ import { CliError } from '../CliError.js';
 import { INTERRUPTED, type Context } from '../context.js';
 import { StatusLine, type Status } from './statusLine.js';
 
-/** So many tries without a connection: somebody at a terminal would rather be told than wait five minutes. */
+/** Fails after this many attempts to connect: a user at a terminal should not wait five minutes. */
 const TRIES = 4;
 /** What is done sooner needs no progress. */
 const SHOW_AFTER_MS = 1000;
@@ -14,7 +14,7 @@ const TICK_MS = 100;
 const BILLING = 'Check that billing is set up for your account.';
 const SPINNER = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
 
-/** What is being waited for: words, or how far it is; undefined where something else shows that already. */
+/** What is being waited for: words, or how far it is; undefined if something else shows that already. */
 export type Label = string | (() => string | Status | undefined);
 
 /**

@@ -20,7 +20,7 @@ export class Billing {
 
   /** Notes a 402 and returns whether to keep waiting. Emits an event once a minute. */
   mayWait(message: string): boolean {
-    const now = this.events.now();
+    const now = this.events.scheduler.now();
     if (this.#since === undefined || this.#last === undefined || now - this.#last > RESET_AFTER_MS) {
       this.#since = now;
       this.#said = undefined;

@@ -1,6 +1,6 @@
 import { Observable, Subject, type Subscriber } from 'rxjs';
-import { withGate } from '../../operators/gate.js';
-import { mergeMapWeighted } from '../../operators/mergeMapWeighted.js';
+import { withGate } from '../../operators/pressure/gate.js';
+import { mergeMapWeighted } from '../../operators/flow/mergeMapWeighted.js';
 import type { BudgetUse } from '../session/pending.js';
 
 export interface SharedBudgetOptions {
@@ -15,7 +15,7 @@ interface Job {
   readonly weight: number;
   readonly work: Observable<unknown>;
   readonly subscriber: Subscriber<unknown>;
-  state: 'waiting' | 'running';
+  isRunning: boolean;
 }
 
 /**
@@ -29,28 +29,30 @@ export class SharedBudget {
   #waiting = 0;
 
   constructor(options: SharedBudgetOptions) {
-    const weight = ({ weight: asked, subscriber }: Job): number => (subscriber.closed ? 0 : asked);
-    // Whoever makes the first call may be inside a pipeline; its gate is none of ours.
-    withGate(undefined, () =>
-      this.#jobs.pipe(mergeMapWeighted((job) => this.#perform(job), { weight, warn: false, ...options })).subscribe(),
-    );
+    const perform = mergeMapWeighted<Job, Observable<never>>((job) => this.#perform(job), {
+      weight: ({ weight, subscriber }) => (subscriber.closed ? 0 : weight),
+      warn: false,
+      ...options,
+    });
+    // The first call may come from inside a pipeline, whose gate has nothing to do with this.
+    withGate(undefined, () => this.#jobs.pipe(perform).subscribe());
   }
 
-  /** Bytes in use and calls in line. `size` is what the budget is now. */
-  use(size: number): BudgetUse {
-    return { inUse: this.#inUse, size, waiting: this.#waiting };
-  }
-  /** The same in calls. */
-  useOfSlots(size: number): BudgetUse {
-    return { inUse: this.#running, size, waiting: this.#waiting };
+  /** What is in use, in bytes or in calls, and how many calls are in line. `size` is what the budget is now. */
+  use(size: number, of: 'bytes' | 'calls' = 'bytes'): BudgetUse {
+    return { inUse: of === 'bytes' ? this.#inUse : this.#running, size, waiting: this.#waiting };
   }
 
   /** The work, once there is room for it. */
   run<T>(weight: number, work: Observable<T>): Observable<T> {
     return new Observable((subscriber) => {
-      const job: Job = { weight, work, subscriber, state: 'waiting' };
+      const job: Job = { weight, work, subscriber, isRunning: false };
       this.#waiting++;
-      subscriber.add(() => this.#leave(job));
+      subscriber.add(() => {
+        if (!job.isRunning) return this.#waiting--;
+        this.#running--;
+        this.#inUse -= weight;
+      });
       this.#jobs.next(job);
     });
   }
@@ -59,20 +61,12 @@ export class SharedBudget {
     return new Observable((over) => {
       const { weight, work, subscriber } = job;
       if (subscriber.closed) return over.complete();
-      job.state = 'running';
+      job.isRunning = true;
       this.#waiting--;
       this.#running++;
       this.#inUse += weight;
       subscriber.add(() => over.complete());
       work.subscribe(subscriber);
     });
-  }
-
-  #leave({ weight, state }: Job): void {
-    if (state === 'waiting') this.#waiting--;
-    else {
-      this.#running--;
-      this.#inUse -= weight;
-    }
   }
 }

@@ -1,18 +1,28 @@
-import { throwIfEmpty, type SchedulerLike } from 'rxjs';
+import {
+  asyncScheduler,
+  concat,
+  defer,
+  from,
+  ignoreElements,
+  of,
+  throwIfEmpty,
+  type Observable,
+  type SchedulerLike,
+} from 'rxjs';
 import type { Dispatcher } from 'undici';
 import { resolveCommandCredential, resolveCredential, type TokenSource } from '../../transport/auth.js';
-import { backgroundScheduler } from '../../transport/backgroundScheduler.js';
 import { DEFAULT_BASE_URL, resolveBaseUrl } from '../../transport/baseUrl.js';
-import { steadyBackground, steadyScheduler } from '../../transport/steadyScheduler.js';
+import { steadyBackground, steadyScheduler } from '../../transport/schedulers.js';
 import { systemExit, systemRandom, systemUuid } from '../../transport/system.js';
 import { TransportFailure, type Lane, type Transport } from '../../transport/Transport.js';
-import { isHeaderName, isHeaderValue, isReserved } from '../../transport/headerText.js';
+import { HEADER_NAME, HEADER_VALUE, RESERVED_HEADERS } from '../../transport/LanePool.js';
 import { socketTransport, type SocketTransport } from '../../transport/socketTransport.js';
 import type { ClientConfig } from '../../wire/session.js';
 import { refuseUnknownKeys } from '../../wire/record.js';
 import { ValidationError } from '../../wire/tinkerError.js';
 import type { FromHandleOptions } from '../SamplingClient.js';
 import type { ServiceClientOptions } from '../ServiceClient.js';
+import type { Lifecycle } from '../session/Lifecycle.js';
 import type { LogLevel } from '../session/log.js';
 import type { EventBus } from '../events.js';
 import { Connection } from './Connection.js';
@@ -132,7 +142,7 @@ export function connect(options: ConnectOptions): Connected {
     scheduler: options.scheduler ?? steadyScheduler,
     background: options.scheduler ?? steadyBackground,
     // Tokens and dates of servers go by the time of day.
-    timeOfDay: options.scheduler ?? backgroundScheduler,
+    timeOfDay: options.scheduler ?? asyncScheduler,
     random: options.random ?? systemRandom,
     uuid: options.uuid ?? systemUuid,
     // Under virtual time, the end of the process is not the end of the program.
@@ -143,6 +153,22 @@ export function connect(options: ConnectOptions): Connected {
     ...(options.events === undefined ? {} : { events: options.events }),
   });
   return { connection, sockets };
+}
+
+/** Takes no more calls, waits for those that are pending, and closes the connection. */
+export function closeWhenIdle(
+  connection: Connection,
+  lifecycle: Lifecycle,
+  sockets: SocketTransport | undefined,
+): Observable<void> {
+  lifecycle.close();
+  return concat(
+    lifecycle.whenIdle().pipe(ignoreElements()),
+    defer(() => {
+      connection.close();
+      return sockets === undefined ? of(undefined) : from(sockets.close());
+    }),
+  );
 }
 
 /** A custom transport may end without an answer; the call would then succeed with nothing. */
@@ -166,11 +192,11 @@ function cloudflareHeaders(env: NodeJS.ProcessEnv): Record<string, string> {
 /** The headers with lower-case names. @throws ValidationError naming one that cannot be sent, never its value. */
 function checkedHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   for (const [name, value] of Object.entries(headers)) {
-    if (!isHeaderName(name))
+    if (!HEADER_NAME.test(name))
       throw new ValidationError(`defaultHeaders: ${JSON.stringify(name)} is not the name of a header`);
-    if (isReserved(name.toLowerCase()))
+    if (RESERVED_HEADERS.has(name.toLowerCase()))
       throw new ValidationError(`defaultHeaders: ${name} cannot be set; the connection writes it`);
-    if (typeof value !== 'string' || !isHeaderValue(value))
+    if (typeof value !== 'string' || !HEADER_VALUE.test(value))
       throw new ValidationError(
         `defaultHeaders: ${name} must be a text of characters that a header can carry (Latin-1)`,
       );

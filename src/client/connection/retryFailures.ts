@@ -1,9 +1,9 @@
-import { defer, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
-import { retryBackoff } from '../../operators/retryBackoff.js';
+import { defer, retry, type MonoTypeOperatorFunction, type Observable, type SchedulerLike } from 'rxjs';
+import { longTimer } from '../../support/longTimer.js';
 import { BILLING_RETRY_MS, type Billing } from './Billing.js';
 import { APIStatusError, type TinkerError } from '../errors.js';
 import type { EventBus, TinkerEvent } from '../events.js';
-import { classifyFailure, type Phase } from './failure.js';
+import { classifyFailure, type Meaning, type Phase } from './failure.js';
 
 const LONGEST_WAIT_MS = 30_000;
 const SEND_GIVE_UP_MS = 5 * 60_000;
@@ -21,7 +21,7 @@ interface Retrying {
 }
 
 export interface RetryOptions {
-  /** What is tried again: it decides what a failure means, and for how long to go on. */
+  /** What is tried again: it decides what a failure means, and for how long to continue. */
   readonly phase: Phase;
   readonly path: string;
   /** What the events of its retries name. */
@@ -30,82 +30,94 @@ export interface RetryOptions {
   >;
   /** Called when too much is sampled at once. It pauses all sampling; then the request may try again. Default: such a failure is final. */
   readonly onThrottle?: (error: TinkerError) => void;
-  /** Told of every failure first. */
-  readonly onFailure?: (error: TinkerError) => void;
 }
 
-const backoffMs = (failures: number): number => Math.min(1000 * 2 ** failures, LONGEST_WAIT_MS);
+/** How long to wait after a failure, in milliseconds; undefined if it is final. */
+export type DelayAfter = (error: TinkerError) => number | undefined;
 
 /**
- * Subscribes again after each temporary failure. What a failure means is up to {@link classifyFailure}; this says how long to wait:
+ * Subscribes again after each temporary failure, as {@link failureDelays} says. Everything else passes through. Counts start anew with
+ * each subscription.
+ */
+export function retryFailures<T>(connection: Retrying, options: RetryOptions): MonoTypeOperatorFunction<T> {
+  return (source) =>
+    defer(() => {
+      const startedMs = connection.scheduler.now();
+      let delayAfter: DelayAfter | undefined;
+      // Made at the first failure: most requests have none.
+      const delay = (error: TinkerError): Observable<unknown> =>
+        wait((delayAfter ??= failureDelays(connection, options, startedMs)), error, connection.scheduler);
+      return source.pipe(retry({ delay }));
+    });
+}
+
+/** The wait after a failure. @throws the failure if it is final. */
+export function wait(delayAfter: DelayAfter, error: TinkerError, scheduler: SchedulerLike): Observable<unknown> {
+  const delayMs = delayAfter(error);
+  if (delayMs === undefined) throw error;
+  return longTimer(delayMs, scheduler);
+}
+
+/**
+ * How long a request waits after each of its failures. What a failure means is up to {@link classifyFailure}:
  *
- * - `backoff`: as long as the server asks for, else 1, 2, 4 … 30 seconds. A send is tried for five minutes in all, a poll for ever.
+ * - `backoff`: as long as the server asks for, else 1, 2, 4 … 30 seconds. A send is tried for five minutes in all, a poll forever.
  * - `again`: a poll at once, twice in a row, then as above.
  * - `reset`: once at once, then as above.
  * - `proxy`: every second, sixteen times; a poll at once, three times.
  * - `throttle`: at once; its turn comes when the pause is over.
  * - `billing`: every five seconds, for as long as the service allows, which counts for nothing else.
- *
- * Everything else passes through. Counts start anew with each subscription.
  */
-export function retryFailures<T>(
+export function failureDelays(
   { scheduler, events, billing }: Retrying,
-  { phase, path, about = {}, onThrottle, onFailure }: RetryOptions,
-): MonoTypeOperatorFunction<T> {
-  return (source) =>
-    defer(() => {
-      const isPoll = phase === 'poll';
-      const startedMs = scheduler.now();
-      let attempts = 0;
-      let backoffs = 0;
-      let serverErrors = 0;
-      let refusals = 0;
-      let resets = 0;
-      let billedMs = 0;
+  { phase, path, about = {}, onThrottle }: RetryOptions,
+  startedMs: number,
+): DelayAfter {
+  const isPoll = phase === 'poll';
+  let attempts = 0;
+  let backoffs = 0;
+  let serverErrors = 0;
+  let refusals = 0;
+  let resets = 0;
+  let billedMs = 0;
 
-      const backoff = (error: TinkerError, failures: number): number | undefined => {
-        const leftMs = isPoll ? Infinity : startedMs + billedMs + SEND_GIVE_UP_MS - scheduler.now();
-        return leftMs <= 0 ? undefined : Math.min(error.retryAfterMs ?? backoffMs(failures), leftMs);
-      };
-      /** How long to wait after a failure; undefined where it is final. */
-      const delayAfter = (error: TinkerError): number | undefined => {
-        // Any HTTP answer except a 429 proves that the connection works again.
-        if (isPoll && error instanceof APIStatusError && error.status !== 429) backoffs = 0;
-        switch (classifyFailure(error, phase)) {
-          case 'backoff':
-            return backoff(error, backoffs++);
-          case 'again':
-            return serverErrors++ < SERVER_ERRORS_AT_ONCE
-              ? 0
-              : backoff(error, serverErrors - SERVER_ERRORS_AT_ONCE - 1);
-          case 'reset':
-            return resets++ === 0 ? 0 : backoff(error, backoffs++);
-          case 'proxy':
-          case 'doubtful':
-            if (++refusals > (isPoll ? MOST_BAD_POLLS : MOST_PROXY_REFUSALS)) return undefined;
-            return isPoll ? 0 : PROXY_WAIT_MS;
-          default:
-            return undefined;
-        }
-      };
+  const backoff = (error: TinkerError, failures: number): number | undefined => {
+    const leftMs = isPoll ? Infinity : startedMs + billedMs + SEND_GIVE_UP_MS - scheduler.now();
+    const ownMs = Math.min(1000 * 2 ** failures, LONGEST_WAIT_MS);
+    return leftMs <= 0 ? undefined : Math.min(error.retryAfterMs ?? ownMs, leftMs);
+  };
+  const delayOf = (error: TinkerError, meaning: Meaning): number | undefined => {
+    // Any HTTP answer except a 429 proves that the connection works again.
+    if (isPoll && error instanceof APIStatusError && error.status !== 429) backoffs = 0;
+    switch (meaning) {
+      case 'backoff':
+        return backoff(error, backoffs++);
+      case 'again':
+        return serverErrors++ < SERVER_ERRORS_AT_ONCE ? 0 : backoff(error, serverErrors - SERVER_ERRORS_AT_ONCE - 1);
+      case 'reset':
+        return resets++ === 0 ? 0 : backoff(error, backoffs++);
+      case 'proxy':
+      case 'doubtful':
+        if (++refusals > (isPoll ? MOST_BAD_POLLS : MOST_PROXY_REFUSALS)) return undefined;
+        return isPoll ? 0 : PROXY_WAIT_MS;
+      default:
+        return undefined;
+    }
+  };
 
-      const delayMs = (thrown: unknown): number | undefined => {
-        const error = thrown as TinkerError;
-        onFailure?.(error);
-        const meaning = classifyFailure(error, phase);
-        if (meaning === 'billing' && billing.mayWait(error.message)) {
-          billedMs += BILLING_RETRY_MS;
-          return BILLING_RETRY_MS;
-        }
-        if (meaning === 'throttle' && onThrottle !== undefined) {
-          onThrottle(error);
-          return 0;
-        }
-        const waitMs = delayAfter(error);
-        if (waitMs !== undefined)
-          events.emit({ type: 'request-retry', path, attempt: ++attempts, delayMs: waitMs, error, ...about });
-        return waitMs;
-      };
-      return source.pipe(retryBackoff({ delayMs, scheduler }));
-    });
+  return (error) => {
+    const meaning = classifyFailure(error, phase);
+    if (meaning === 'billing' && billing.mayWait(error.message)) {
+      billedMs += BILLING_RETRY_MS;
+      return BILLING_RETRY_MS;
+    }
+    if (meaning === 'throttle' && onThrottle !== undefined) {
+      onThrottle(error);
+      return 0;
+    }
+    const delayMs = delayOf(error, meaning);
+    if (delayMs !== undefined)
+      events.emit({ type: 'request-retry', path, attempt: ++attempts, delayMs, error, ...about });
+    return delayMs;
+  };
 }

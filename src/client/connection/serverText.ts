@@ -4,7 +4,7 @@ const MOST_MISTAKES = 5;
 const SAID_UNDER = ['detail', 'message', 'error'] as const;
 
 /**
- * What a server said, in one line: the body's `detail`, `message` or `error`, FastAPI's list of mistakes, or plain text.
+ * What a server said, in one line: the body's `detail`, `message` or `error` (or the `message` in that), FastAPI's list of mistakes, or plain text.
  * It never throws, whatever the body is: a refusal that cannot be read is still a refusal.
  */
 export function serverText(body: unknown): string {
@@ -26,7 +26,8 @@ const firstOf = (body: Readonly<Record<string, unknown>>): unknown => {
 function said(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value === undefined || value === null) return '';
-  if (!Array.isArray(value)) return asJson(value);
+  if (!Array.isArray(value))
+    return isRecord(value) && typeof value['message'] === 'string' ? value['message'] : asJson(value);
   const mistakes = value.slice(0, MOST_MISTAKES).map(fastApiMistake).join('; ');
   return value.length > MOST_MISTAKES ? `${mistakes}; and ${value.length - MOST_MISTAKES} more` : mistakes;
 }

@@ -1,7 +1,7 @@
 import type * as t from 'io-ts';
-import { concat, concatMap, defer, from, ignoreElements, map, of, type Observable } from 'rxjs';
+import { concatMap, map, of, type Observable } from 'rxjs';
 import type { CallOptions } from '../CallOptions.js';
-import { connect, type ConnectOptions } from '../connection/connect.js';
+import { closeWhenIdle, connect, type ConnectOptions } from '../connection/connect.js';
 import type { Call, Connection } from '../connection/Connection.js';
 import { Lifecycle } from '../session/Lifecycle.js';
 import { logTo } from '../session/log.js';
@@ -43,20 +43,9 @@ export abstract class RestCaller {
 
   /** Waits for pending calls and closes the connections. On `service.rest` it closes nothing: the service does. */
   close(): TinkerFuture<void> {
-    const sockets = this.#sockets;
-    const closing = new Lifecycle(this.#connection).start<void>(() =>
-      this.#isOwn
-        ? concat(
-            this.#lifecycle.whenIdle().pipe(ignoreElements()),
-            defer(() => {
-              this.#connection.close();
-              return sockets === undefined ? of(undefined) : from(sockets.close());
-            }),
-          )
-        : of(undefined),
+    return new Lifecycle(this.#connection).start(() =>
+      this.#isOwn ? closeWhenIdle(this.#connection, this.#lifecycle, this.#sockets) : of(undefined),
     );
-    if (this.#isOwn) this.#lifecycle.close();
-    return closing;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

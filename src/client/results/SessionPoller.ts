@@ -1,14 +1,26 @@
 import type { Subscriber, Subscription } from 'rxjs';
-import { Observable, concatMap, defer, ignoreElements, map, repeat, takeUntil, takeWhile, timer, of } from 'rxjs';
+import {
+  Observable,
+  concatMap,
+  defer,
+  ignoreElements,
+  map,
+  repeat,
+  retry,
+  takeUntil,
+  takeWhile,
+  timer,
+  of,
+} from 'rxjs';
 import { FuturesRetrieveRequest, FuturesRetrieveResponse, type FutureCompletion } from '../../wire/futures.js';
-import { retryBackoff } from '../../operators/retryBackoff.js';
 import { decodeJson, parseBody } from '../connection/answer.js';
 import { BILLING_RETRY_MS } from '../connection/Billing.js';
 import type { Connection } from '../connection/Connection.js';
 import { APIStatusError, type TinkerError } from '../errors.js';
 import { classifyFailure } from '../connection/failure.js';
+import { wait } from '../connection/retryFailures.js';
 import { QueueReports } from './queueReports.js';
-import { SHORTEST_POLL_MS } from './retrieve.js';
+import { SHORTEST_POLL_MS } from './awaitResult.js';
 
 const RETRY_MS = 1000;
 /** A 400 counts only when it repeats: some proxies inject one. */
@@ -30,7 +42,7 @@ function tell(subscriber: Subscriber<number | undefined>, bytes: number): void {
  * One poll for all waiting samples of a sampling session, where the service offers it, instead of one each.
  *
  * It polls while a call waits or a fetched result is still to be reported, and is idle otherwise. The session poll
- * itself says nothing about queues, so while samples wait and none finishes, the oldest is asked for by itself now and
+ * itself says nothing about queues, so while samples wait and none finishes, the oldest is asked for alone now and
  * then, only to learn why: silence is what users report as "it hangs".
  */
 export class SessionPoller {
@@ -90,9 +102,8 @@ export class SessionPoller {
     this.#polling = true;
     defer(() => this.#pace().pipe(concatMap(() => this.#poll())))
       .pipe(
-        retryBackoff({
-          delayMs: (error) => this.#delayAfter(error as TinkerError),
-          scheduler: this.connection.scheduler,
+        retry({
+          delay: (error: TinkerError) => wait((failure) => this.#delayAfter(failure), error, this.connection.scheduler),
         }),
         map(() => this.#busy),
         repeat(),
@@ -175,7 +186,7 @@ export class SessionPoller {
     for (const { subscriber } of waiters) subscriber.error(error);
   }
 
-  /** Asks for the oldest waiting sample by itself, once nothing has finished for half a minute. */
+  /** Asks for the oldest waiting sample alone, once nothing has finished for half a minute. */
   #peekWhenQuiet(): void {
     const oldest = this.#waiters.entries().next().value;
     if (oldest === undefined || (this.#peek !== undefined && !this.#peek.closed)) return;

@@ -4,7 +4,7 @@ import type { Secrets } from '../connection/Secrets.js';
 import { serverText } from '../connection/serverText.js';
 import { RequestFailedError } from '../errors.js';
 
-/** The error of an answer that tells of failed work: under `error`, in whatever shape the server writes it. */
+/** The error of an answer that reports failed work: under `error`, in whatever shape the server writes it. */
 export function requestFailure({ error, category }: RequestFailed, secrets: Secrets, requestId?: string): Error {
   return new RequestFailedError(secrets.redact(failureText(error)), {
     category: toErrorCategory(category),

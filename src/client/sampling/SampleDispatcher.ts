@@ -66,7 +66,7 @@ export class SampleDispatcher {
   /** What is taken of slots and bytes. */
   get use(): { readonly sampleSlots: BudgetUse; readonly sampleBytes: BudgetUse } {
     return {
-      sampleSlots: this.#queue.useOfSlots(this.#limits.value.slots),
+      sampleSlots: this.#queue.use(this.#limits.value.slots, 'calls'),
       sampleBytes: this.#queue.use(this.budgetBytes),
     };
   }

@@ -8,10 +8,10 @@
  *  5. Samples.#submit           takes the next number
  *  6. SampleDispatcher          mergeMapWeighted: waits for a slot and for bytes; pauses on 429 and sends the same request again
  *  7. connection/Connection     one request: POST asample
- *  8. results/awaitResult       reads the promise, then polls by itself (retrieve) or with others (SessionPoller)
- *  9. sampleChecks              completes the result, and checks that the service honoured the options
+ *  8. results/awaitResult       reads the promise, then polls alone or with others (SessionPoller)
+ *  9. sampleRequest             completes the result, and checks that the service honoured the options
  */
-import { concatMap, defer, map, type Observable } from 'rxjs';
+import { concatMap, map, type Observable } from 'rxjs';
 import { once } from '../../transport/once.js';
 import { countTokens } from '../../wire/countTokens.js';
 import { decodeSampleResponse } from '../../wire/proto/sampleResponse.js';
@@ -28,8 +28,14 @@ import type { ResultFormat } from '../results/work.js';
 import type { OpenSession } from '../session/Session.js';
 import type { OnAccepted } from '../TinkerFuture.js';
 import { retrySample, type SamplingRetryOptions } from './retrySample.js';
-import { attachSequenceIds, checkHonoured, ignoredOptions, padPromptLogprobs } from './sampleChecks.js';
-import { SampleRequest, type SampleOptions } from './sampleRequest.js';
+import {
+  attachSequenceIds,
+  checkHonoured,
+  ignoredOptions,
+  padPromptLogprobs,
+  SampleRequest,
+  type SampleOptions,
+} from './sampleRequest.js';
 import { StallDetector } from './StallDetector.js';
 
 const SAMPLE: ResultFormat<SampleResponse> = { json: SampleResponseJson, protobuf: decodeSampleResponse };
@@ -78,10 +84,7 @@ export class Samples {
       typeof this.#clone === 'number'
         ? this.#submit(request, options, this.#clone, accepted)
         : this.#clone.pipe(concatMap((clone) => this.#submit(request, options, clone, accepted)));
-    // Built once it has a place, so that a sample cancelled while waiting takes no number.
-    const attempts = defer(() =>
-      retrySample(this.#session.connection, this.samplingSessionId, retry, submit, onAccepted),
-    );
+    const attempts = retrySample(this.#session.connection, this.samplingSessionId, retry, submit, onAccepted);
     return this.#places.run(0, this.#stalls.watch(attempts));
   }
 
@@ -100,17 +103,9 @@ export class Samples {
     const seqText = clone === 0 ? String(number) : String(BigInt(clone) * BigInt(CLONES) + BigInt(number));
     const startedMs = connection.scheduler.now();
     const sent = { requestType: 'Sample', target: this.samplingSessionId, seqId, bytes, startedMs } as const;
-    const idempotencyKey = connection.uuid();
-    const submission = defer(() => {
-      const call = {
-        path: 'asample',
-        lane: 'sampling',
-        jsonText: request.text(seqText),
-        headers: BACKPRESSURE,
-      } as const;
-      return connection.attempt(call, idempotencyKey);
-    });
-    return dispatcher.dispatch(bytes, submission).pipe(
+    const jsonText = (): string => request.text(seqText);
+    const call = { path: 'asample', lane: 'sampling', jsonText, headers: BACKPRESSURE } as const;
+    return dispatcher.dispatch(bytes, connection.attempt(call, connection.uuid())).pipe(
       concatMap((answer) => {
         const accepted = accept(connection, 'asample', sent, answer, onAccepted);
         return awaitResult(this.#session, accepted, SAMPLE, this.#pollerOf(clone)).pipe(
@@ -120,7 +115,7 @@ export class Samples {
     );
   }
 
-  /** Tells of the response, completes it, and checks that the service honoured the options. */
+  /** Reports the response, completes it, and checks that the service honoured the options. */
   #finished(response: SampleResponse, options: SampleOptions): SampleResponse {
     const { events } = this.#session.connection;
     this.#stalls.noteFinished();

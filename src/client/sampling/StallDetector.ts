@@ -1,5 +1,5 @@
-import { Observable, defer, first, repeat, timer, type SchedulerLike, type Subscriber, type Subscription } from 'rxjs';
-import { LONGEST_TIMER_MS } from '../../transport/system.js';
+import { Observable, defer, first, repeat, type SchedulerLike, type Subscriber, type Subscription } from 'rxjs';
+import { longTimer } from '../../support/longTimer.js';
 import { StuckError } from '../errors.js';
 
 /**
@@ -39,7 +39,7 @@ export class StallDetector {
     const { longestMs, scheduler } = this;
     if (longestMs === Infinity) return;
     const leftMs = (): number => this.#lastMs + longestMs - scheduler.now();
-    this.#alarm = defer(() => timer(Math.min(leftMs(), LONGEST_TIMER_MS), scheduler))
+    this.#alarm = defer(() => longTimer(leftMs(), scheduler))
       .pipe(
         repeat(),
         first(() => leftMs() <= 0),

@@ -1,7 +1,7 @@
-import { defer, type Observable } from 'rxjs';
-import { retryBackoff } from '../../operators/retryBackoff.js';
+import { defer, retry, type Observable } from 'rxjs';
 import type { Connection } from '../connection/Connection.js';
 import { classifyFailure, type Meaning, type Phase } from '../connection/failure.js';
+import { wait } from '../connection/retryFailures.js';
 import type { TinkerError } from '../errors.js';
 import type { OnAccepted } from '../TinkerFuture.js';
 
@@ -19,7 +19,7 @@ export interface SamplingRetryOptions {
   readonly enabled?: boolean;
 }
 
-/** A sample that failed so is submitted again. The others have a limit of their own, which is reached, or are final. */
+/** A sample that failed so is submitted again. The others have reached their own limit, or are final. */
 const TEMPORARY: ReadonlySet<Meaning> = new Set(['backoff', 'again', 'reset', 'throttle', 'resubmit']);
 
 /**
@@ -34,8 +34,9 @@ export function retrySample<A>(
   onAccepted: OnAccepted,
 ): Observable<A> {
   const { scheduler, events, random } = connection;
-  if (options.enabled === false || connection.config.sampleNoRetries) return submit(onAccepted);
-  // A lost promise can be replaced by a new request; a session that is gone cannot.
+  // Each submission takes a number, so a sample that is cancelled while it waits for its place makes none.
+  if (options.enabled === false || connection.config.sampleNoRetries) return defer(() => submit(onAccepted));
+  // A lost result can be replaced by a new request; a session that is gone cannot.
   let phase: Phase = 'send';
   const accepted: OnAccepted = (requestId) => {
     phase = 'poll';
@@ -45,14 +46,15 @@ export function retrySample<A>(
     phase = 'send';
     return submit(accepted);
   });
-  const delayMs = (thrown: unknown, count: number): number | undefined => {
-    const error = thrown as TinkerError;
+  const delayAfter = (error: TinkerError, count: number): number | undefined => {
     if (!TEMPORARY.has(classifyFailure(error, phase))) return undefined;
     const waitMs = backoffMs(count, options, random);
     events.emit({ type: 'sample-resubmitted', target, attempt: count, delayMs: waitMs, error });
     return waitMs;
   };
-  return attempt.pipe(retryBackoff({ delayMs, scheduler }));
+  const delay = (error: TinkerError, count: number): Observable<unknown> =>
+    wait((thrown) => delayAfter(thrown, count), error, scheduler);
+  return attempt.pipe(retry({ delay, resetOnSuccess: true }));
 }
 
 function backoffMs(

@@ -1,11 +1,11 @@
 import { isLeft } from 'fp-ts/lib/Either.js';
 import * as t from 'io-ts';
-import { Subject, concat, defer, from, ignoreElements, of, type Observable } from 'rxjs';
+import { Subject, of, type Observable } from 'rxjs';
 import type { SocketTransport } from '../../transport/socketTransport.js';
 import { describeErrors, optional, response, withDefault } from '../../wire/record.js';
 import { ClientConfig, DynamicConfig } from '../../wire/session.js';
 import { ValidationError, type TinkerError } from '../../wire/tinkerError.js';
-import { connect, type ConnectOptions } from '../connection/connect.js';
+import { closeWhenIdle, connect, type ConnectOptions } from '../connection/connect.js';
 import { Lifecycle } from '../session/Lifecycle.js';
 import { logTo } from '../session/log.js';
 import { CLONES } from './Samples.js';
@@ -85,20 +85,9 @@ export function openSharedSession(
     left = true;
     if (used.users > 0) return of(undefined);
     if (shared.get(key) === used) shared.delete(key);
-    return end(used);
+    return closeWhenIdle(session.connection, lifecycle, used.sockets);
   };
   return { session, lifecycle, samplingSessionId, recordStabilityInfo, clone, leave };
-}
-
-function end({ session, lifecycle, sockets }: SharedSession): Observable<void> {
-  lifecycle.close();
-  return concat(
-    lifecycle.whenIdle().pipe(ignoreElements()),
-    defer(() => {
-      session.connection.close();
-      return sockets === undefined ? of(undefined) : from(sockets.close());
-    }),
-  );
 }
 
 function open(
@@ -112,7 +101,7 @@ function open(
     defaultHeaders: holder.defaultHeadersOverrides,
     config: holder.clientConfig,
   });
-  // The flags are known, so this is over at once; it fails where they ask for a credential that is not there.
+  // The flags are known, so this is over at once; it fails where they ask for a credential that does not exist.
   let failure: TinkerError | undefined;
   connection.ready().subscribe({ error: (error: TinkerError) => (failure = error) });
   if (failure !== undefined) {

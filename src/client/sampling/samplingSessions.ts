@@ -11,7 +11,7 @@ import type { OpenSession } from '../session/Session.js';
 export interface SamplerSource {
   /** A model of the service, as it is. */
   readonly baseModel?: string;
-  /** Saved weights, `tinker://…`, in place of a base model. */
+  /** Saved weights, `tinker://…`, instead of a base model. */
   readonly modelPath?: string;
 }
 

@@ -9,14 +9,15 @@ import {
   take,
   takeUntil,
   tap,
-  timer,
   type Observable,
   type SchedulerLike,
   type Subscription,
 } from 'rxjs';
-import { LONGEST_TIMER_MS, type OnExit } from '../../transport/system.js';
-import { isTinkerError, type TinkerError } from '../../wire/tinkerError.js';
-import { bind, CALL_OPTIONS, checkCallOptions, type CallOptions } from '../CallOptions.js';
+import { longTimer } from '../../support/longTimer.js';
+import type { OnExit } from '../../transport/system.js';
+import { isTinkerError, ValidationError, type TinkerError } from '../../wire/tinkerError.js';
+import { bind, CALL_OPTIONS, checkLimits, type CallOptions } from '../CallOptions.js';
+import { refuseUnknownKeys } from '../../wire/record.js';
 import { ClosedError, UnexpectedError } from '../errors.js';
 import type { EventBus, WorkKind } from '../events.js';
 import { TinkerFuture, type OnAccepted } from '../TinkerFuture.js';
@@ -69,8 +70,8 @@ export class Lifecycle {
 
   /**
    * Starts work as a future, and remembers of which kind it is. Reads `signal` and `timeoutMs` of `call`, which may have the options
-   * `names` besides, or any that the work has `checked` by itself. Every failure is a TinkerError and an event, also one that nobody
-   * reads.
+   * `names` besides, or any that the work has `checked`. Every failure is a TinkerError and an event, also an unread
+   * one.
    */
   start<A>(
     work: (onAccepted: OnAccepted) => Observable<A>,
@@ -80,19 +81,26 @@ export class Lifecycle {
   ): TinkerFuture<A> {
     // The work may end before there is a future at all.
     let isOver = false;
-    const started: Started = { future: undefined, bound: undefined, kind, sinceMs: this.#events.now() };
+    const started: Started = { future: undefined, bound: undefined, kind, sinceMs: this.#scheduler.now() };
     const future = new TinkerFuture<A>(
       (onAccepted) => {
         if (this.#closed) throw new ClosedError('the client is closed');
-        checkCallOptions(call, names === 'checked' ? undefined : names);
+        if (typeof call !== 'object' || call === null) throw new ValidationError('options must be an object');
+        if (names !== 'checked') refuseUnknownKeys(call, names, 'options');
+        if (call.signal !== undefined || call.timeoutMs !== undefined) checkLimits(call);
         return work(onAccepted);
       },
       {
-        toFailure: asTinkerError,
-        onFailure: (error) => this.#sayFailed(error as TinkerError, started),
+        onFailure: (thrown) => this.#sayFailed(asTinkerError(thrown), started),
         onEnd: () => {
           isOver = true;
-          this.#end(started);
+          started.bound?.unsubscribe();
+          if (!this.#active.delete(started)) return;
+          if (kind !== undefined) {
+            this.endedCount++;
+            this.lastEndMs = this.#scheduler.now();
+          }
+          this.#ended.next();
         },
       },
     );
@@ -104,23 +112,14 @@ export class Lifecycle {
     return future;
   }
 
-  #end(started: Started): void {
-    started.bound?.unsubscribe();
-    if (!this.#active.delete(started)) return;
-    if (started.kind !== undefined) {
-      this.endedCount++;
-      this.lastEndMs = this.#events.now();
-    }
-    this.#ended.next();
-  }
-
-  #sayFailed(error: TinkerError, started: Started): void {
+  #sayFailed(error: TinkerError, started: Started): TinkerError {
     const { future, kind, sinceMs } = started;
     const requestId = error.requestId ?? future?.requestId;
-    const elapsedMs = this.#events.now() - sinceMs;
+    const elapsedMs = this.#scheduler.now() - sinceMs;
     const id = requestId === undefined ? {} : { requestId };
     this.#events.emit({ type: 'request-failed', elapsedMs, error, ...kind, ...id });
     this.#unread.add({ error, kind, isRead: () => started.future?.observed ?? false });
+    return error;
   }
 
   /** The pending calls, the oldest first. */
@@ -147,7 +146,7 @@ export class Lifecycle {
         take(1),
       );
       const late = ended.pipe(
-        switchMap(() => timer(Math.min(timeoutMs, LONGEST_TIMER_MS), this.#scheduler)),
+        switchMap(() => longTimer(timeoutMs, this.#scheduler)),
         tap(() => this.#giveUp(timeoutMs)),
         ignoreElements(),
         takeUntil(idle),

@@ -9,6 +9,7 @@ import {
   ignoreElements,
   interval,
   map,
+  merge,
   of,
   repeat,
   switchMap,
@@ -27,9 +28,9 @@ import {
   FinishSessionRequest,
   SessionHeartbeatRequest,
 } from '../../wire/session.js';
-import { mergeMapWeighted } from '../../operators/mergeMapWeighted.js';
+import { mergeMapWeighted } from '../../operators/flow/mergeMapWeighted.js';
 import { once } from '../../transport/once.js';
-import { LONGEST_TIMER_MS } from '../../transport/system.js';
+import { longTimer } from '../../support/longTimer.js';
 import { decodeJson } from '../connection/answer.js';
 import type { Connection } from '../connection/Connection.js';
 import { SharedBudget } from '../connection/SharedBudget.js';
@@ -58,6 +59,7 @@ const CANCELS_TIMEOUT_MS = 5000;
 /** The session of a service client, opened when something first needs it: listing checkpoints opens none. */
 export class Session {
   readonly #stop = new Subject<void>();
+  readonly #finishing = new Subject<void>();
   readonly #cancels = new Subject<string>();
   readonly #cancelled = new ReplaySubject<never>();
   readonly #open: Observable<OpenSession>;
@@ -101,9 +103,15 @@ export class Session {
     const { events, scheduler } = this.connection;
     const json = FinishSessionRequest.encode({ reason: { type: status }, ...(detail === undefined ? {} : { detail }) });
     const late = new APITimeoutError(`no answer within ${FINISH_TIMEOUT_MS / 1000} s`);
-    return defer(() =>
-      this.connection.send({ path: `sessions/${segments(sessionId, 'sessionId')}/finish`, lane: 'session', json }),
-    ).pipe(
+    return defer(() => {
+      // A finished session refuses heartbeats, which would look as if the service had ended it.
+      this.#finishing.next();
+      return this.connection.send({
+        path: `sessions/${segments(sessionId, 'sessionId')}/finish`,
+        lane: 'session',
+        json,
+      });
+    }).pipe(
       timeout({ each: FINISH_TIMEOUT_MS, scheduler, with: () => throwError(() => late) }),
       catchError((error: TinkerError) => {
         if (error instanceof NotFoundError || error instanceof GoneError) return EMPTY;
@@ -167,7 +175,9 @@ export class Session {
 
   #runBeside(opened: OpenSession): void {
     const { connection } = this;
-    this.#heartbeat(opened.id).pipe(takeUntil(this.#stop)).subscribe();
+    this.#heartbeat(opened.id)
+      .pipe(takeUntil(merge(this.#stop, this.#finishing)))
+      .subscribe();
     blockedTimes(connection.background, connection.timeOfDay)
       .pipe(takeUntil(this.#stop))
       .subscribe((blockedMs) => connection.events.emit({ type: 'loop-blocked', sessionId: opened.id, blockedMs }));
@@ -219,7 +229,7 @@ export class Session {
   #refreshConfig(opened: OpenSession): Observable<never> {
     const { connection } = this;
     const { dynamicConfig } = opened;
-    return defer(() => timer(refreshAfterMs(dynamicConfig.value), connection.background)).pipe(
+    return defer(() => longTimer(refreshAfterMs(dynamicConfig.value), connection.background)).pipe(
       concatMap(() => connection.fetchDynamicConfig(false)),
       tap((fresh) => {
         if (JSON.stringify(fresh) !== JSON.stringify(dynamicConfig.value))
@@ -235,7 +245,7 @@ export class Session {
 }
 
 const refreshAfterMs = ({ refreshIntervalSec }: DynamicConfig): number =>
-  Math.min(Math.max(refreshIntervalSec * 1000, SHORTEST_REFRESH_MS), LONGEST_TIMER_MS);
+  Math.max(refreshIntervalSec * 1000, SHORTEST_REFRESH_MS);
 
 /** What the clients of one open session share. */
 export interface OpenSession {

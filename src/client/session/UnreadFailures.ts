@@ -14,7 +14,7 @@ export interface FailedCall {
 const UNREAD_AFTER_MS = 60_000;
 const MOST_REMEMBERED = 1000;
 
-/** Emits an event for each failure that nobody reads, once. Cancelled calls do not count. */
+/** Emits an event for each unread failure, once. Cancelled calls do not count. */
 export class UnreadFailures {
   readonly #failed = new Map<FailedCall, number>();
   #timer: Subscription | undefined;
@@ -30,7 +30,7 @@ export class UnreadFailures {
   add(failed: FailedCall): void {
     if (failed.error instanceof CancelledError || failed.isRead()) return;
     if (this.#failed.size >= MOST_REMEMBERED) this.#tell(Infinity);
-    this.#failed.set(failed, this.events.now());
+    this.#failed.set(failed, this.events.scheduler.now());
     if (this.#failed.size > 1) return;
     this.#setTimer(UNREAD_AFTER_MS);
     // A program that forgets to close its client may end sooner than the timer.
@@ -46,9 +46,9 @@ export class UnreadFailures {
   #setTimer(delayMs: number): void {
     this.#timer?.unsubscribe();
     this.#timer = this.background.schedule(() => {
-      this.#tell(this.events.now() - UNREAD_AFTER_MS);
+      this.#tell(this.events.scheduler.now() - UNREAD_AFTER_MS);
       const [next] = this.#failed.values();
-      if (next !== undefined) this.#setTimer(next + UNREAD_AFTER_MS - this.events.now());
+      if (next !== undefined) this.#setTimer(next + UNREAD_AFTER_MS - this.events.scheduler.now());
     }, delayMs);
   }
 

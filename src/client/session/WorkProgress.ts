@@ -4,7 +4,7 @@ import type { PendingCall } from './pending.js';
 
 const EVERY_MS = 60_000;
 
-/** The calls of a client, as far as this tells of them. */
+/** The calls of a client, as far as this reports them. */
 export interface Work {
   /** Calls that are pending. */
   calls(): Iterable<PendingCall>;
@@ -27,16 +27,16 @@ export class WorkProgress {
     readonly work: Work,
   ) {}
 
-  /** Begins to tell; it ends by itself when there is no more work. */
+  /** Begins to tell; it ends when there is no more work. */
   start(): void {
     this.isRunning = true;
-    const startedMs = this.events.now();
+    const startedMs = this.events.scheduler.now();
     let told = this.work.endedCount;
     this.#ticks = interval(EVERY_MS, this.scheduler).subscribe(() => {
       const { endedCount, lastEndMs } = this.work;
       const { waiting, running } = this.#count();
       if (waiting + running === 0) return this.stop();
-      const quietMs = this.events.now() - Math.max(lastEndMs, startedMs);
+      const quietMs = this.events.scheduler.now() - Math.max(lastEndMs, startedMs);
       this.events.emit({ type: 'work-progress', waiting, running, ended: endedCount - told, quietMs });
       told = endedCount;
     });

@@ -1,6 +1,6 @@
 import { defer, filter, interval, map, type Observable, type SchedulerLike } from 'rxjs';
 
-/** How often is looked, and how much later than that is worth a word. */
+/** How often is looked, and the delay that is reported. */
 const LOOK_MS = 1000;
 const BLOCKED_MS = 5000;
 
@@ -9,7 +9,7 @@ const BLOCKED_MS = 5000;
  * the machine slept. Heartbeats alone would show no block that ends before the next of them. Never ends. Holds nothing.
  *
  * @param background whose timers wake it
- * @param timeOfDay a clock that goes on while nothing runs
+ * @param timeOfDay a clock that continues while nothing runs
  */
 export function blockedTimes(background: SchedulerLike, timeOfDay: Pick<SchedulerLike, 'now'>): Observable<number> {
   return defer(() => {

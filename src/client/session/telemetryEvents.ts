@@ -2,7 +2,7 @@ import { APIStatusError, isUserError, type TinkerError } from '../errors.js';
 import type { TinkerEvent } from '../events.js';
 
 type Severity = 'INFO' | 'WARNING' | 'ERROR';
-/** What a report says; who sends it adds id, number and time. */
+/** What a report says; the sender adds id, number and time. */
 export interface Report {
   readonly event: 'SESSION_START' | 'SESSION_END' | 'UNHANDLED_EXCEPTION' | 'GENERIC_EVENT';
   readonly severity: Severity;
@@ -32,7 +32,7 @@ export function reportOf(event: TinkerEvent): Report | undefined {
   return generic(`tinker-rx.${type}`, Object.fromEntries(data));
 }
 
-/** A call that failed, as the Python SDK tells of one: by whose fault. */
+/** A call that failed, as the Python SDK reports one: by whose fault. */
 function failure(error: TinkerError): Report {
   const { name, message } = error;
   if (!isUserError(error)) {

@@ -1,15 +1,15 @@
 /*
  * The path of a training call:
  *
- *  1. TrainingClient.forwardBackward   checks the data (trainingInput) and starts a future: session/Lifecycle keeps it
+ *  1. TrainingClient.forwardBackward   checks the data (passRequests) and starts a future: session/Lifecycle keeps it
  *  2. ModelQueue.pass, .operation      takes the model's next turn at once (concatMap); sends happen in that turn
  *  3. passRequests                     cuts the data into chunks and encodes them; an operation is one JSON request
  *  4. NumberedSends                    numbers the requests, and decides what a failure means for the numbers
  *  5. connection/SharedBudget          waits until the bytes in flight leave room
  *  6. connection/retryFailures         sends until the service accepts: the same bytes under the same key
  *  7. WireFormat                       protobuf, or JSON where the service takes only that
- *  8. results/awaitResult              reads the promise; the turn ends here, and the next call goes out
- *  9. results/retrieve                 polls until the result has arrived
+ *  8. results/awaitResult: accept      reads the promise; the turn ends here, and the next call goes out
+ *  9. results/awaitResult              polls until the result has arrived
  * 10. combineOutputs                   makes one result of all chunks
  */
 import {
@@ -27,7 +27,7 @@ import {
   map,
   tap,
 } from 'rxjs';
-import { withGate } from '../../operators/gate.js';
+import { withGate } from '../../operators/pressure/gate.js';
 import { evaluateLoss } from '../../losses/evaluateLoss.js';
 import type { TracedLoss } from '../../losses/TracedLoss.js';
 import { countTokens } from '../../wire/countTokens.js';
@@ -54,25 +54,23 @@ import { NumberedSends, type NumberedRequest } from './NumberedSends.js';
 import { passRequests, type Pass } from './passRequests.js';
 
 /** Work that runs in its model's order. */
-export interface ModelWork<A> extends Omit<Work<A>, 'json' | 'target'> {
+export interface ModelWork<A, B = A> extends Omit<Work<A>, 'json' | 'target'> {
   /** Called once, when the call is made: later changes to the caller's objects are not sent, and a mistake takes no turn. */
   readonly json: () => Json;
   /** Further fields that are known only when it is sent. */
   readonly jsonWhenSent?: () => Json;
-  readonly onResult?: (result: A, seqId: number) => void;
+  /** What the caller gets for the result. Default: the result itself. */
+  readonly toResult?: (result: A, seqId: number) => B;
 }
 
 /** The result of a pass, to be awaited outside of its turn. */
 type Awaiting = Observable<ForwardBackwardOutput>;
 
-/** What the work of a turn is given. */
-interface Turn {
-  /** Sends requests and emits once the service has accepted them. A send that has begun finishes by itself. */
-  readonly send: (
-    requestType: RequestType,
-    make: (firstSeqId: number) => readonly NumberedRequest[],
-  ) => Observable<readonly Accepted[]>;
-}
+/** Sends requests in a turn, and emits once the service has accepted them. A send that has begun always finishes. */
+type Send = (
+  requestType: RequestType,
+  make: (firstSeqId: number) => readonly NumberedRequest[],
+) => Observable<readonly Accepted[]>;
 
 const FORWARD_BACKWARD: ResultFormat<ForwardBackwardOutput> = {
   json: ForwardBackwardOutputJson,
@@ -99,30 +97,31 @@ export class ModelQueue {
   ) {
     this.#session = session;
     this.#sends = new NumberedSends(session, modelId);
-    // Whoever makes the first call may be inside a pipeline; its gate is none of ours.
+    // The first call may come from inside a pipeline, whose gate has nothing to do with this.
     withGate(undefined, () => this.#turns.pipe(concatMap((turn) => turn)).subscribe());
   }
 
   /**
    * Runs the work in the model's order, in a turn that is taken now and over when the work is. When the caller leaves, a send that has
-   * begun finishes all the same, before the next turn: the service would wait for ever for a number that is never sent.
+   * begun finishes all the same, before the next turn: the service would wait forever for a number that is never sent.
    */
-  #inTurn<A>(onAccepted: OnAccepted, work: (turn: Turn) => Observable<A>): Observable<A> {
+  #inTurn<A>(onAccepted: OnAccepted, work: (send: Send) => Observable<A>): Observable<A> {
     const submit = this.#sends.forCallMadeNow();
     return new Observable((caller) => {
       let sending: Observable<unknown> = EMPTY;
-      const send: Turn['send'] = (requestType, make) => {
+      const send: Send = (requestType, make) => {
         const sent = new AsyncSubject<readonly Accepted[]>();
-        sent.subscribe({ next: (accepted) => caller.closed && this.#abandoned(accepted), error: () => undefined });
         sending = sent;
-        submit(requestType, make, onAccepted).subscribe(sent);
+        submit(requestType, make, onAccepted)
+          .pipe(tap((accepted) => caller.closed && this.#abandoned(accepted)))
+          .subscribe(sent);
         return sent;
       };
       const turn = new Observable<never>((over) => {
         // A call that was cancelled while it waited takes no number.
         if (caller.closed) return over.complete();
         caller.add(() => over.complete());
-        defer(() => work({ send })).subscribe(caller);
+        defer(() => work(send)).subscribe(caller);
       });
       const begun = defer(() => sending).pipe(
         ignoreElements(),
@@ -133,25 +132,27 @@ export class ModelQueue {
   }
 
   /** One request, one turn, one result. @throws ValidationError without taking the turn. */
-  operation<A>(work: ModelWork<A>, onAccepted: OnAccepted): Observable<A> {
-    const { requestType, path, json, jsonWhenSent = () => ({}), format, onResult } = work;
+  operation<A, B = A>(work: ModelWork<A, B>, onAccepted: OnAccepted): Observable<B> {
+    const { requestType, path, json, jsonWhenSent, format, toResult } = work;
     const { connection } = this.#session;
     const body = json();
     const make = (seqId: number): NumberedRequest[] => {
-      const call = { path, lane: 'training', json: { ...body, ...jsonWhenSent(), seq_id: seqId } } as const;
+      const call = { path, lane: 'training', json: { ...body, ...jsonWhenSent?.(), seq_id: seqId } } as const;
       const key = connection.uuid();
       const content = (): string => path + JSON.stringify(body);
       return [{ seqId, bytes: 0, path, content, attempt: connection.attempt(call, key) }];
     };
-    return this.#inTurn(onAccepted, ({ send }) => send(requestType, make)).pipe(
+    return this.#inTurn(onAccepted, (send) => send(requestType, make)).pipe(
       concatMap(([accepted]) =>
-        awaitResult(this.#session, accepted!, format).pipe(tap((result) => onResult?.(result, accepted!.seqId!))),
+        awaitResult(this.#session, accepted!, format).pipe(
+          map((result) => (toResult === undefined ? (result as unknown as B) : toResult(result, accepted!.seqId!))),
+        ),
       ),
     );
   }
 
   pass(pass: Pass, onAccepted: OnAccepted): Observable<ForwardBackwardOutput> {
-    return this.#inTurn(onAccepted, (turn) => this.#send(turn, pass)).pipe(concatMap(this.#resultsOf(pass)));
+    return this.#inTurn(onAccepted, (send) => this.#send(send, pass)).pipe(concatMap(this.#resultsOf(pass)));
   }
 
   /** A forward pass, the caller's loss, and a backward pass with its gradients, in one turn. */
@@ -161,7 +162,7 @@ export class ModelQueue {
     onAccepted: OnAccepted,
   ): Observable<ForwardBackwardOutput> {
     const forward = forwardPass(data);
-    return this.#inTurn(onAccepted, (turn) => this.#twoPasses(turn, forward, data, loss)).pipe(concatAll());
+    return this.#inTurn(onAccepted, (send) => this.#twoPasses(send, forward, data, loss)).pipe(concatAll());
   }
 
   /** A traced loss in one turn: one pass where the service runs it, else as {@link customPass}. */
@@ -173,40 +174,40 @@ export class ModelQueue {
   ): Observable<ForwardBackwardOutput> {
     const here: CustomLossFn = (given, logprobs) => evaluateLoss(loss, given, logprobs);
     const forward = forwardPass(data);
-    const runHere = (turn: Turn): Observable<Awaiting> => {
-      if (!forwardOnly) return this.#twoPasses(turn, forward, data, here);
+    const runHere = (send: Send): Observable<Awaiting> => {
+      if (!forwardOnly) return this.#twoPasses(send, forward, data, here);
       const withLoss = map((output: ForwardBackwardOutput) =>
         withCustomMetrics(output, runCustomLoss(here, data, output)),
       );
-      return this.#send(turn, forward).pipe(map((accepted) => this.#resultsOf(forward)(accepted).pipe(withLoss)));
+      return this.#send(send, forward).pipe(map((accepted) => this.#resultsOf(forward)(accepted).pipe(withLoss)));
     };
     const { connection, losses } = this.#session;
-    const runThere = (turn: Turn): Observable<Awaiting> =>
+    const runThere = (send: Send): Observable<Awaiting> =>
       losses.handleOf(this.#session, loss, data, onAccepted).pipe(
         concatMap((handle) => {
-          if (handle === undefined) return runHere(turn);
+          if (handle === undefined) return runHere(send);
           const lossFnConfig = { loss_id: handle.lossId };
           const pass: Pass = { forwardOnly, data: tracedData(loss, data), lossFn: 'custom', lossFnConfig };
-          return this.#send(turn, pass).pipe(map(this.#resultsOf(pass)));
+          return this.#send(send, pass).pipe(map(this.#resultsOf(pass)));
         }),
       );
     const isRunThere = loss.unit === 'datum' && connection.config.customLossServerSide;
     return this.#inTurn(onAccepted, isRunThere ? runThere : runHere).pipe(concatAll());
   }
 
-  #twoPasses(turn: Turn, forward: Pass, data: readonly PreparedDatum[], loss: CustomLossFn): Observable<Awaiting> {
-    return this.#send(turn, forward).pipe(
+  #twoPasses(send: Send, forward: Pass, data: readonly PreparedDatum[], loss: CustomLossFn): Observable<Awaiting> {
+    return this.#send(send, forward).pipe(
       concatMap(this.#resultsOf(forward)),
       concatMap((output) => {
         const result = runCustomLoss(loss, data, output);
         const backward: Pass = { ...forward, forwardOnly: false, data: backwardData(data, output, result) };
         const withLoss = map((final: ForwardBackwardOutput) => withCustomMetrics(final, result));
-        return this.#send(turn, backward).pipe(map((accepted) => this.#resultsOf(backward)(accepted).pipe(withLoss)));
+        return this.#send(send, backward).pipe(map((accepted) => this.#resultsOf(backward)(accepted).pipe(withLoss)));
       }),
     );
   }
 
-  #send({ send }: Turn, pass: Pass): Observable<readonly Accepted[]> {
+  #send(send: Send, pass: Pass): Observable<readonly Accepted[]> {
     return send(pass.forwardOnly ? 'Forward' : 'ForwardBackward', (seqId) =>
       passRequests(this.#session, this.modelId, pass, seqId),
     );
@@ -215,15 +216,15 @@ export class ModelQueue {
   #resultsOf(pass: Pass): (accepted: readonly Accepted[]) => Observable<ForwardBackwardOutput> {
     return (accepted) =>
       forkJoin(accepted.map((one) => awaitResult(this.#session, one, FORWARD_BACKWARD))).pipe(
-        tap(() => this.#tellTokens(pass)),
-        map((outputs) => (outputs.length === 1 ? outputs[0]! : combineOutputs(outputs))),
+        map((outputs) => {
+          if (this.#session.connection.events.all.observed) this.#tellTokens(pass);
+          return outputs.length === 1 ? outputs[0]! : combineOutputs(outputs);
+        }),
       );
   }
 
   #tellTokens({ forwardOnly, data }: Pass): void {
-    const { events } = this.#session.connection;
-    if (!events.all.observed) return;
-    events.emit({
+    this.#session.connection.events.emit({
       type: 'tokens-used',
       requestType: forwardOnly ? 'Forward' : 'ForwardBackward',
       target: this.modelId,

@@ -23,7 +23,7 @@ import type { Accepted } from '../results/work.js';
 import type { OpenSession } from '../session/Session.js';
 import type { OnAccepted } from '../TinkerFuture.js';
 
-/** One request of a model's turn, with its number. However often it is sent, it is the same bytes under the same key. */
+/** One request of a model's turn, with its number. Each time it is sent, it is the same bytes under the same key. */
 export interface NumberedRequest {
   readonly seqId: number;
   /** What it takes from the budget of training bytes; 0 for requests without data. */
@@ -55,7 +55,7 @@ interface Unsettled {
 /**
  * Numbers the requests of one model and sends them, one turn after the other.
  *
- * The service runs a model's work by number and waits for ever for a number that never comes. So a number counts as used
+ * The service runs a model's work by number and waits forever for a number that never comes. So a number counts as used
  * only when the service has accepted it: a call that was refused gives its number to the next one. Where a failure leaves
  * open whether the service has the request, or it has a part of it, only the very same call may follow, under the same
  * numbers; every other call fails at once and says so.
@@ -79,7 +79,8 @@ export class NumberedSends {
     const madeAfter = this.#timesUnsettled;
     return (requestType, make, onAccepted) =>
       defer(() => {
-        const requests = this.#admit(make(this.#nextSeqId), madeAfter);
+        const made = make(this.#nextSeqId);
+        const requests = this.#unsettled === undefined ? made : this.#repeated(made, madeAfter, this.#unsettled);
         const kind = { requestType, target: this.modelId };
         const sends = requests.map((request) => this.#send(kind, request, onAccepted));
         return this.#inOrder(sends).pipe(map((outcomes) => this.#settle(requests, outcomes)));
@@ -139,10 +140,8 @@ export class NumberedSends {
     return accepted;
   }
 
-  /** Lets requests go out: any of them, or where some are unsettled, only those again. @throws MissingRequestError */
-  #admit(requests: readonly NumberedRequest[], madeAfter: number): readonly NumberedRequest[] {
-    const unsettled = this.#unsettled;
-    if (unsettled === undefined) return requests;
+  /** The unsettled requests, if a call repeats them. @throws MissingRequestError for any other call. */
+  #repeated(requests: readonly NumberedRequest[], madeAfter: number, unsettled: Unsettled): readonly NumberedRequest[] {
     const { contents, missingSeqId, cause } = unsettled;
     const isRepetition =
       madeAfter === this.#timesUnsettled &&
@@ -159,7 +158,5 @@ export class NumberedSends {
 
 const isAccepted = (outcome: Outcome): boolean => 'accepted' in outcome;
 
-function isEqual(one: string | Uint8Array, other: string | Uint8Array): boolean {
-  if (typeof one === 'string' || typeof other === 'string') return one === other;
-  return one.length === other.length && one.every((byte, index) => byte === other[index]);
-}
+const isEqual = (one: string | Uint8Array, other: string | Uint8Array): boolean =>
+  typeof one === 'string' || typeof other === 'string' ? one === other : Buffer.compare(one, other) === 0;

@@ -13,13 +13,10 @@ import type { EventBus } from '../events.js';
  */
 export class WireFormat {
   #format: 'protobuf' | 'json' | undefined;
+  /** A server that takes only JSON also works by arrival, not by number: send it one request after the other. */
+  byArrival = false;
 
   constructor(readonly events: EventBus) {}
-
-  /** A server that takes only JSON also works by arrival, not by number: send it one request after the other. */
-  get byArrival(): boolean {
-    return this.#format === 'json';
-  }
 
   /** One try per subscription. */
   send(
@@ -45,11 +42,12 @@ export class WireFormat {
     };
     return defer(() => {
       if (this.#format === 'json') return json();
-      if (refused !== undefined && this.#format === undefined) return tryJson(refused);
+      if (this.#format === 'protobuf') return protobuf();
+      if (refused !== undefined) return tryJson(refused);
       return protobuf().pipe(
         tap(() => this.#choose('protobuf', 'the service accepted it')),
         catchError((error: unknown) => {
-          if (this.#format === 'protobuf' || !mayBeAboutFormat(error)) throw error;
+          if (this.#format !== undefined || !mayBeAboutFormat(error)) throw error;
           return tryJson(error);
         }),
       );
@@ -59,6 +57,7 @@ export class WireFormat {
   #choose(format: 'protobuf' | 'json', reason: string): void {
     if (this.#format !== undefined) return;
     this.#format = format;
+    this.byArrival = format === 'json';
     this.events.emit({ type: 'protocol-chosen', format, reason });
   }
 }

@@ -1,12 +1,15 @@
 import { zstdCompress } from '../../transport/system.js';
-import { estimateDatumBytes, type PreparedDatum } from '../../wire/datum.js';
+import { estimateDatumBytes, prepareDatum, type Datum, type PreparedDatum } from '../../wire/datum.js';
 import { checkEncodable, encodeForwardBackwardRequest } from '../../wire/proto/forwardBackwardRequest.js';
 import type { Json } from '../../wire/record.js';
+import { ValidationError } from '../../wire/tinkerError.js';
 import {
   ForwardBackwardRequestJson,
   ForwardRequestJson,
+  LOSS_CONFIG_KEYS,
+  LossFnConfig,
+  LossFnType,
   type ForwardBackwardRequest,
-  type LossFnType,
 } from '../../wire/training.js';
 import type { Call } from '../connection/Connection.js';
 import { prepare, withoutUndefined } from '../../wire/record.js';
@@ -15,6 +18,26 @@ import type { NumberedRequest } from './NumberedSends.js';
 
 /** One forward or backward pass, its data checked. */
 export type Pass = Omit<ForwardBackwardRequest, 'modelId' | 'seqId'>;
+
+/** @throws ValidationError naming the datum and the field. */
+export function prepareData(data: readonly Datum[]): PreparedDatum[] {
+  if (!Array.isArray(data)) throw new ValidationError('data must be a list of datums');
+  if (data.length === 0) throw new ValidationError('data is empty: a pass needs at least one datum');
+  return data.map(prepareDatum);
+}
+
+/** @throws ValidationError for a loss that the service does not have, or a config that the loss does not take. */
+export function checkLoss(lossFn: string, config: LossFnConfig | undefined): void {
+  if (!LossFnType.is(lossFn))
+    throw new ValidationError(`unknown loss ${JSON.stringify(lossFn)}: expected ${LossFnType.name}`);
+  if (config === undefined) return;
+  if (!LossFnConfig.is(config)) throw new ValidationError('lossFnConfig must hold finite numbers or strings');
+  const taken = (LOSS_CONFIG_KEYS as Partial<Record<LossFnType, readonly string[]>>)[lossFn];
+  if (taken === undefined) return;
+  const takes = taken.length === 0 ? `${lossFn} takes none` : `${lossFn} takes ${taken.join(', ')}`;
+  for (const key of Object.keys(config))
+    if (!taken.includes(key)) throw new ValidationError(`lossFnConfig.${key} is unknown: ${takes}`);
+}
 
 /**
  * A pass as the requests that carry it: one per chunk of its data, numbered from `firstSeqId` on. Bodies are encoded
@@ -28,7 +51,7 @@ export function passRequests(
 ): NumberedRequest[] {
   if (!wireFormat.byArrival) checkEncodable(pass.data);
   const { fwdbwdMaxChunkLen, fwdbwdMaxChunkBytesCount, protoCompressFwdbwd } = connection.config;
-  const chunks = toChunks(pass.data, { maxLength: fwdbwdMaxChunkLen, maxBytes: fwdbwdMaxChunkBytesCount });
+  const chunks = toChunks(pass.data, fwdbwdMaxChunkLen, fwdbwdMaxChunkBytesCount);
   return chunks.map(({ data, bytes }, index) => {
     const seqId = firstSeqId + index;
     const request: ForwardBackwardRequest = { ...pass, data, modelId, seqId };
@@ -45,18 +68,16 @@ export function passRequests(
       path: 'forward_backward',
       content: message,
       attempt: wireFormat.send(
-        () => connection.attempt(protobufCall(message(), compressed?.()), protobufKey),
+        () => {
+          const zstd = compressed?.();
+          const headers = zstd === undefined ? {} : { 'content-encoding': 'zstd' };
+          const call: Call = { path: 'forward_backward', lane: 'training', protobuf: zstd ?? message(), headers };
+          return connection.attempt(call, protobufKey);
+        },
         () => connection.attempt(json(), jsonKey),
       ),
     };
   });
-}
-
-function protobufCall(message: Uint8Array, compressed: Uint8Array | undefined): Call {
-  const call = { path: 'forward_backward', lane: 'training' } as const;
-  return compressed === undefined
-    ? { ...call, protobuf: message }
-    : { ...call, protobuf: compressed, headers: { 'content-encoding': 'zstd' } };
 }
 
 const lazy = <A>(make: () => A): (() => A) => {
@@ -87,20 +108,10 @@ function forwardBackwardJson({
     : prepare(ForwardBackwardRequestJson, { modelId, seqId, forwardBackwardInput: input });
 }
 
-export interface Chunk {
-  readonly data: readonly PreparedDatum[];
-  readonly bytes: number;
-}
-
-export interface ChunkLimits {
-  readonly maxLength: number;
-  readonly maxBytes: number;
-}
-
-/** Cuts data into requests of bounded length and size. A datum that is too large for any is a chunk of its own. */
-function toChunks(data: readonly PreparedDatum[], { maxLength, maxBytes }: ChunkLimits): Chunk[] {
-  const chunks: { data: PreparedDatum[]; bytes: number }[] = [];
-  let current: { data: PreparedDatum[]; bytes: number } | undefined;
+/** Cuts data into requests of bounded length and size. A datum that is too large for any is a separate chunk. */
+function toChunks(data: readonly PreparedDatum[], maxLength: number, maxBytes: number) {
+  const chunks: { readonly data: PreparedDatum[]; bytes: number }[] = [];
+  let current: (typeof chunks)[number] | undefined;
   for (const datum of data) {
     const bytes = estimateDatumBytes(datum);
     if (current === undefined || current.data.length === maxLength || current.bytes + bytes > maxBytes) {

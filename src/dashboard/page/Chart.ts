@@ -2,11 +2,11 @@ import uPlot from 'uplot';
 import type { Aligned } from '../state/align.js';
 import { make } from './dom.js';
 import { whole } from './format.js';
+import { swatch } from './runs.js';
 import { colour } from './theme.js';
 
 export interface Line {
   readonly label: string;
-  /** The name of a colour in the style sheet. */
   readonly colour: string;
   readonly faint?: boolean;
   /** The newest value: what is drawn last may be the highest of many. */
@@ -38,6 +38,8 @@ export interface ChartOptions {
 }
 
 const HEIGHT = 210;
+const NOTHING_YET = 'Nothing yet: it begins with the first step.';
+const NOTHING_ABOVE_ZERO = 'No value is above zero, so there is nothing to draw on a logarithmic axis.';
 /** Up to this many points are drawn as dots: a line would hide how few they are. */
 const FEW = 40;
 /** Distances between marks: round numbers of KiB, whole steps. */
@@ -85,14 +87,14 @@ export class Chart {
     const { lines, data, logarithmic } = picture;
     const nothing = !data.ys.some((ys) => ys.some((y) => y !== null));
     const shape = nothing
-      ? 'nothing'
+      ? `nothing ${logarithmic}`
       : JSON.stringify([lines.map(({ label, colour, faint }) => [label, colour, faint]), logarithmic, theme]);
     if (shape !== this.#shape) {
       this.#shape = shape;
       this.#uplot?.destroy();
       this.#uplot = undefined;
       this.#plot.replaceChildren(
-        ...(nothing ? [make('p', { class: 'empty' }, 'Nothing yet: it begins with the first step.')] : []),
+        ...(nothing ? [make('p', { class: 'empty' }, logarithmic ? NOTHING_ABOVE_ZERO : NOTHING_YET)] : []),
       );
     }
     if (nothing) return;
@@ -121,7 +123,7 @@ export class Chart {
         height: HEIGHT,
         padding: [8, null, 0, null],
         legend: { show: false },
-        scales: { x: { time: axis === 'time' }, y: logarithmic ? { distr: 3 } : {} },
+        scales: { x: { time: axis === 'time' }, y: logarithmic ? { distr: 3 } : { range: linearRange } },
         cursor: {
           sync: { key: sync },
           drag: { x: true, y: false, setScale: false },
@@ -151,10 +153,10 @@ export class Chart {
         series: [
           {},
           ...lines.map((each): uPlot.Series => {
-            const stroke = colour(each.colour);
+            const stroke = each.colour;
             return {
               label: each.label,
-              stroke: each.faint === true ? `${stroke}55` : stroke,
+              stroke: each.faint === true ? stroke.replace(')', ' / 0.35)') : stroke,
               width: each.faint === true ? 1 : 1.5,
               spanGaps: true,
               points: { size: 5, fill: stroke, show: (_, __, from, to) => to - from < FEW },
@@ -195,17 +197,16 @@ export class Chart {
     const { lines, data } = this.#picture!;
     const { axis, format } = this.#options;
     const several = lines.filter(({ faint }) => faint !== true).length > 1;
-    const values = lines.flatMap(({ label, colour: name, faint, latest }, line) => {
+    const values = lines.flatMap(({ label, colour: stroke, faint, latest }, line) => {
       if (faint === true) return [];
       const value = place === undefined ? latest : valueAt(data.ys[line]!, place);
-      if (value === undefined || value === null) return [];
-      const swatch = make('span', { class: 'swatch' });
-      swatch.style.background = `var(--${name})`;
-      return [several ? make('span', {}, swatch, `${label} ${format(value)}`) : make('span', {}, format(value))];
+      // Lines without a value here keep their place, so that nothing jumps.
+      const text = value === undefined || value === null ? '–' : format(value);
+      return [several ? make('span', {}, swatch(stroke), `${label} ${text}`) : make('span', {}, text)];
     });
     const x = place === undefined ? undefined : data.x[place];
     const at = x === undefined ? '' : axis === 'time' ? `${timeOfDay(x)}: ` : `step ${whole(x)}: `;
-    this.#output.replaceChildren(at, ...values.flatMap((value, number) => (number === 0 ? [value] : [' · ', value])));
+    this.#output.replaceChildren(...(at === '' ? [] : [make('span', {}, at)]), ...values);
   }
 
   #key(event: KeyboardEvent): void {
@@ -244,6 +245,14 @@ export class Chart {
     event.preventDefault();
   }
 }
+
+/** The ends of the y axis. A curve that is always zero has an axis up to 1. */
+const linearRange = (_: uPlot, low: number | null, high: number | null): uPlot.Range.MinMax =>
+  low === 0 && high === 0
+    ? [0, 1]
+    : low === null || high === null
+      ? [null, null]
+      : uPlot.rangeNum(low, high, 0.1, true);
 
 /** The value at a place; between two values, as there are many between two evaluations, the one before. */
 function valueAt(ys: readonly (number | null)[], place: number): number | null | undefined {

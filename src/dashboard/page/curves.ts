@@ -3,11 +3,10 @@ import { align, type Curve, smooth } from '../state/align.js';
 import type { DashboardState } from '../state/DashboardState.js';
 import { Chart, type ChartOptions, type Line, type Picture } from './Chart.js';
 import { byId, fillSelect, make } from './dom.js';
-import { bytes, mark, number, REWARD, shortName } from './format.js';
+import { bytes, mark, number, REWARD, shortName, VALIDATION } from './format.js';
 import type { Runs } from './runs.js';
+import { colour as styled } from './theme.js';
 
-/** The loss on held-out data, as `evaluateEvery` gives it: its chart comes right after that of training. */
-const VALIDATION = 'eval/validation_loss';
 /** Columns that are drawn elsewhere, or not as a curve. */
 const NAMED = ['loss', 'learningRate', 'tokensPerSecond', 'cycles', 'atMs', 'policy/age_max'];
 const WINDOWS = [
@@ -176,8 +175,10 @@ export class Curves {
         lines.push({ label: shortName(run.name), colour, latest: calm.findLast((value) => !Number.isNaN(value)) });
         curves.push({ x, y: calm });
       }
+      // People count steps from 1.
       const [from, to] = this.#range(state);
-      return { lines, data: align(curves, from, to, points), from, to, logarithmic: log };
+      const { x, ys } = align(curves, from - 1, to - 1, points);
+      return { lines, data: { x: x.map((index) => index + 1), ys }, from, to, logarithmic: log };
     };
     this.#plans.push({ chart: new Chart(options), picture });
   }
@@ -210,7 +211,7 @@ export class Curves {
       return {
         lines: there.map(([label], line) => ({
           label,
-          colour: ['run0', 'run4'][line] ?? 'run5',
+          colour: styled(line === 0 ? 'text' : 'soft'),
           latest: curves[line]!.y.at(-1),
         })),
         data: align(curves, from, to, points),
@@ -225,14 +226,14 @@ export class Curves {
     this.#plans.push({ chart, picture });
   }
 
-  /** The visible part of the x axis: what was zoomed to, else the last steps. */
+  /** The visible part of the x axis, the first step being 1: what was zoomed to, else the last steps. */
   #range(state: DashboardState): Range {
     if (this.#zoom !== undefined) return this.#zoom;
     const ends = this.#runs.shown(state).filter(({ run }) => run.series.length > 0);
     const to = Math.max(0, ...ends.map(({ run }) => run.series.lastIndex!));
     const from = Math.min(to, ...ends.map(({ run }) => run.series.index[0]!));
     const last = Number(this.#window.value);
-    return [last > 0 ? Math.max(from, to - last) : from, to];
+    return [(last > 0 ? Math.max(from, to - last) : from) + 1, to + 1];
   }
 }
 

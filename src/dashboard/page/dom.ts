@@ -19,9 +19,28 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** A new element of a drawing (SVG). */
+export function drawing(
+  name: string,
+  attributes: Readonly<Record<string, string | number>>,
+  ...children: readonly Child[]
+): Element {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  element.append(...children);
+  return element;
+}
+
 /** A cell of a table. On a phone, if there is no room for columns, it says itself which it is. */
 export const cell = (label: string, style: string, ...children: readonly Child[]): HTMLElement =>
   make('td', { 'data-label': label, ...(style === '' ? {} : { class: style }) }, ...children);
+
+/** A bar that shows a share, from 0 to 1. The number stands beside it, so it is not read out. */
+export function meter(share: number): HTMLElement {
+  const level = share > 0.9 ? 'full' : 'some';
+  const value = String(Math.round(share * 100));
+  return make('progress', { class: `meter ${level}`, max: '100', value, 'aria-hidden': 'true' });
+}
 
 /** Replaces the children, unless `key` says they are the same; returns whether it did. */
 export function replaceIfNew(element: HTMLElement, key: string, children: () => readonly Child[]): boolean {

@@ -1,6 +1,25 @@
 const MINUS = '−';
 /** The column that has the reward of all trajectories. */
 export const REWARD = 'env/all/reward/total';
+/** The loss on held-out data, as `evaluateEvery` gives it. */
+export const VALIDATION = 'eval/validation_loss';
+
+/** The column of a run that has its reward: of all trajectories if there is such a one; others are parts and kinds. */
+export function rewardIn(names: readonly string[]): string | undefined {
+  return names.includes(REWARD) ? REWARD : names.find((name) => /reward/i.test(name) && !name.startsWith('eval/'));
+}
+
+const HUES = 12;
+
+/**
+ * The colour of the run at a place, counted from 0. No two places have the same one. Twelve hues, neighbours in different
+ * lightness; each further dozen lies between those before it. Every colour is readable on light and on dark.
+ */
+export function runColour(place: number): string {
+  const dozen = Math.floor(place / HUES);
+  const hue = (255 + place * 150 + ((dozen * 0.618) % 1) * (360 / HUES)) % 360;
+  return `oklch(${place % 2 === 0 ? 0.55 : 0.62} 0.17 ${hue.toFixed(2)})`;
+}
 
 /** A number in about four digits. */
 export function number(value: number | undefined | null): string {

@@ -3,13 +3,14 @@ import { foldDashboard } from '../client/foldDashboard.js';
 import { fromDashboard } from '../client/fromDashboard.js';
 import { Curves } from './curves.js';
 import { byId } from './dom.js';
-import { Rollouts } from './rollouts.js';
+import { renderFlow } from './pipeline/flow.js';
+import { Rollouts } from './rollouts/rollouts.js';
 import { Runs } from './runs.js';
-import { Samples } from './samples.js';
+import { Samples } from './samples/samples.js';
 import { renderCheckpoints, renderErrors } from './tables.js';
 import { theme } from './theme.js';
-import { Tiles } from './tiles.js';
-import { Waiting } from './waiting.js';
+import { renderTiles } from './tiles.js';
+import { renderWaiting } from './waiting.js';
 
 const RENDER_MS = 200;
 const LOADING_MS = 1000;
@@ -19,6 +20,7 @@ const SAYS: Readonly<Record<string, string>> = {
   connecting: 'connecting',
   open: 'loading',
   whole: 'live',
+  ended: 'ended',
   lost: 'connection lost, trying again',
   refused: 'refused: open the address as it was printed',
 };
@@ -32,8 +34,6 @@ const say = (state: string) => {
 
 const runs = new Runs();
 const curves = new Curves(runs);
-const tiles = new Tiles();
-const waiting = new Waiting();
 const rollouts = new Rollouts();
 const samples = new Samples();
 
@@ -51,7 +51,7 @@ const state$ = fromDashboard(location.href, {
   tap((state) => {
     there = state.whole;
     if (!there) return;
-    say('whole');
+    if (connection.dataset['state'] !== 'ended') say('whole');
     whole.next();
   }),
   catchError(() => {
@@ -63,16 +63,22 @@ const state$ = fromDashboard(location.href, {
 const asked = merge(runs.changes, curves.changes, rollouts.changes, samples.changes, interval(CLOCK_MS)).pipe(
   startWith(undefined),
 );
+byId<HTMLAnchorElement>('to-compare').href = `compare${location.search}`;
 combineLatest([state$, theme(), asked])
   // While everything there was is coming in, drawing parts of it would only hold it up.
   .pipe(audit(([state]) => (state.whole ? timer(RENDER_MS) : race(whole, timer(LOADING_MS)))))
   .subscribe(([state, shown]) => {
     const nowMs = Date.now() + state.aheadMs;
     byId('title').textContent = byId('title').title = document.title = state.title;
-    runs.render(state);
-    tiles.render(state, nowMs);
+    const { runs: all, events } = state;
+    const idle = all.size > 0 && [...all.values()].every((run) => run.hasEnded(nowMs)) && !events.load?.calls;
+    const said = connection.dataset['state'] ?? '';
+    if (['whole', 'ended'].includes(said)) say(idle ? 'ended' : 'whole');
+    runs.render(state, nowMs);
+    renderTiles(state, nowMs);
     curves.render(state, shown);
-    waiting.render(state, nowMs);
+    renderFlow(state);
+    renderWaiting(state, nowMs);
     rollouts.render(state);
     samples.render(state);
     renderCheckpoints(state);

@@ -1,4 +1,4 @@
-import { BehaviorSubject, distinctUntilChanged, fromEvent, map, merge, type Observable, startWith } from 'rxjs';
+import { BehaviorSubject, distinctUntilChanged, fromEvent, merge, type Observable, startWith, tap } from 'rxjs';
 import { byId } from './dom.js';
 
 const STORED = 'tinker-rx-theme';
@@ -8,18 +8,11 @@ export function theme(): Observable<'light' | 'dark'> {
   const select = byId<HTMLSelectElement>('theme');
   const system = matchMedia('(prefers-color-scheme: dark)');
   select.value = stored();
-  const chosen = fromEvent(select, 'change').pipe(
-    map(() => {
-      store(select.value);
-      return select.value;
-    }),
-  );
-  const now = () =>
-    select.value === 'auto' ? (system.matches ? 'dark' : 'light') : (select.value as 'light' | 'dark');
-  const theme$ = new BehaviorSubject<'light' | 'dark'>(now());
-  merge(chosen, fromEvent(system, 'change'))
-    .pipe(startWith(undefined), map(now))
-    .subscribe((shown) => {
+  const theme$ = new BehaviorSubject<'light' | 'dark'>('light');
+  merge(fromEvent(select, 'change').pipe(tap(() => store(select.value))), fromEvent(system, 'change'))
+    .pipe(startWith(undefined))
+    .subscribe(() => {
+      const shown = select.value === 'auto' ? (system.matches ? 'dark' : 'light') : (select.value as 'light' | 'dark');
       document.documentElement.dataset['theme'] = shown;
       theme$.next(shown);
     });

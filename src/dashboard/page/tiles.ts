@@ -1,104 +1,93 @@
 import type { BudgetUse } from '../state/changes.js';
 import type { DashboardState } from '../state/DashboardState.js';
-import { byId, make } from './dom.js';
-import { bytes, number, REWARD, whole } from './format.js';
-import { meter } from './meter.js';
+import type { Series } from '../state/Series.js';
+import { byId, make, meter, patch } from './dom.js';
+import { bytes, number, rewardIn, runColour, shortName, VALIDATION, whole } from './format.js';
+import { swatch } from './runs.js';
 
 const SECONDS = 10;
-/** In pixels. */
-const NARROWEST = 145;
 
-/** The numbers of this moment. */
-export class Tiles {
-  readonly #list = byId('tiles');
-  readonly #values = new Map<string, { readonly tile: HTMLElement; readonly value: HTMLElement }>();
-
-  render(state: DashboardState, nowMs: number): void {
-    const { runs, events } = state;
-    // Of several runs, the one with the newest step.
-    const newest = [...runs.values()].reduce<{
-      atMs: number;
-      run?: typeof runs extends Map<string, infer R> ? R : never;
-    }>(
-      (best, run) => {
-        const atMs = run.series.last('atMs') ?? 0;
-        return atMs >= best.atMs ? { atMs, run } : best;
-      },
-      { atMs: -1 },
-    );
-    const series = newest.run?.series;
-    // Of all trajectories if there is such a one; others are parts and kinds.
-    const rewards = series?.names.filter((name) => /reward/i.test(name)) ?? [];
-    const reward = rewards.includes(REWARD) ? REWARD : rewards[0];
-    this.#show('Step', series?.lastIndex === undefined ? '–' : whole(series.lastIndex));
-    // A run of which only the events tell has no loss; before there is a run, all places are shown.
-    const known = (name: string) =>
-      series === undefined || series.length === 0 || series.column(name) !== undefined
-        ? number(series?.last(name))
-        : undefined;
-    this.#show('Loss', known('loss'));
-    this.#show('Reward', reward === undefined ? undefined : number(series?.last(reward)));
-    this.#show('Learning rate', known('learningRate'));
-    const usd = series?.last('cost/usd');
-    const tokens = series?.last('cost/tokens');
-    const counted = tokens === undefined ? undefined : `${whole(tokens)} tokens`;
-    this.#show('Cost', usd === undefined ? counted : `$${usd.toFixed(4)}`);
-    this.#show('Tokens/s', known('tokensPerSecond'));
-    // A log has steps and samples; only the client knows what happens between it and the service.
-    const live = events.load !== undefined || Object.keys(events.counts).length > 0;
-    this.#show('Samples', state.samples.length === 0 ? undefined : whole(state.samples.last!.id + 1));
-    this.#show('Samples/s', live ? number(samplesPerSecond(state, nowMs)) : undefined);
-    this.#show('Cycles/step', series?.column('cycles') === undefined ? undefined : number(series.last('cycles')));
-    this.#show('In flight', live ? whole(events.load?.calls ?? events.requests.size) : undefined);
-    if (live) this.#showBytes(state);
-    else this.#show('Bytes in flight', undefined);
-    const retries = (events.counts['request-retry'] ?? 0) + (events.counts['sample-resubmitted'] ?? 0);
-    this.#show('Retries', live ? whole(retries) : undefined);
-    this.#show('Errors', live ? whole(events.failures.length) : undefined, events.failures.length > 0 ? 'bad' : '');
-    this.#layOut();
+/** The numbers of this moment: those of the run with the newest step, under its name, and those of all runs together. */
+export function renderTiles(state: DashboardState, nowMs: number): void {
+  const runs = [...state.runs.values()];
+  const lastStepMs = runs.map(({ series }) => series.last('atMs') ?? 0);
+  const place = lastStepMs.lastIndexOf(Math.max(...lastStepMs));
+  const run = runs[place];
+  byId('newest').hidden = run === undefined;
+  if (run !== undefined) {
+    const others = runs.length > 1 ? [make('small', {}, ` the newest step of ${whole(runs.length)} runs`)] : [];
+    const name = make('span', {}, swatch(runColour(place)), shortName(run.name));
+    patch(byId('newest'), [name, ...others]);
+    byId('newest').title = run.name;
   }
+  patch(byId('run-tiles'), runTiles(run?.series));
+  const shared = clientTiles(state, nowMs);
+  byId('all').hidden = run === undefined || shared.length === 0;
+  patch(byId('tiles'), shared);
+}
 
-  /** As few rows as there is room for, and as many in each: the last is not left with one. */
-  #layOut(): void {
-    const { length } = [...this.#values.values()].filter(({ tile }) => !tile.hidden);
-    const most = Math.max(2, Math.floor(this.#list.clientWidth / NARROWEST));
-    const columns = Math.ceil(length / Math.ceil(length / most));
-    const template = `repeat(${columns}, minmax(0, 1fr))`;
-    if (this.#list.style.gridTemplateColumns !== template) this.#list.style.gridTemplateColumns = template;
-  }
+function runTiles(series: Series | undefined): HTMLElement[] {
+  const reward = rewardIn(series?.names ?? []);
+  // A run of which only the events tell has no loss; before there is a run, all places are shown.
+  const known = (name: string) =>
+    series === undefined || series.length === 0 || series.column(name) !== undefined
+      ? number(series?.last(name))
+      : undefined;
+  const some = (name: string) => (series?.last(name) === undefined ? undefined : number(series.last(name)));
+  const [usd, tokens] = [series?.last('cost/usd'), series?.last('cost/tokens')];
+  const counted = tokens === undefined ? undefined : `${whole(tokens)} tokens`;
+  return [
+    ...tile('Step', series?.lastIndex === undefined ? '–' : whole(series.lastIndex + 1)),
+    ...tile('Loss', known('loss')),
+    ...tile('Validation loss', some(VALIDATION)),
+    ...tile('Reward', reward === undefined ? undefined : some(reward)),
+    ...tile('Learning rate', known('learningRate')),
+    ...tile('Cost', usd === undefined ? counted : `$${usd.toFixed(4)}`),
+    ...tile('Tokens/s', known('tokensPerSecond')),
+    ...tile('Cycles/step', some('cycles')),
+  ];
+}
 
-  /** Against the budget that is fullest; the others are told of where the waiting is. */
-  #showBytes({ events }: DashboardState): void {
-    const budgets = events.load?.budgets;
-    if (budgets === undefined) {
-      this.#show('Bytes in flight', bytes(events.bytesAccepted));
-      return;
-    }
-    const { sampleBytes, trainingBytes, resultBytes } = budgets;
-    const share = ({ inUse, size }: BudgetUse) => inUse / size;
-    const fullest = [sampleBytes, trainingBytes, resultBytes].reduce((most, each) =>
-      share(each) > share(most) ? each : most,
-    );
-    this.#show('Bytes in flight', bytes(fullest.inUse), '', ` of ${bytes(fullest.size)}`);
-    const { tile } = this.#values.get('Bytes in flight')!;
-    tile.querySelector('progress')?.remove();
-    tile.append(meter(Math.min(1, share(fullest))));
-  }
+function clientTiles(state: DashboardState, nowMs: number): HTMLElement[] {
+  const { events, samples } = state;
+  const counted = samples.length === 0 ? [] : tile('Samples', whole(samples.last!.id + 1));
+  // A log has steps and samples; only the client knows what happens between it and the service.
+  if (events.load === undefined && Object.keys(events.counts).length === 0) return counted;
+  const retries = (events.counts['request-retry'] ?? 0) + (events.counts['sample-resubmitted'] ?? 0);
+  const failed = events.failures.length;
+  return [
+    ...counted,
+    ...tile('Samples/s', number(samplesPerSecond(state, nowMs))),
+    ...tile('In flight', whole(events.load?.calls ?? events.requests.size)),
+    ...bytesTile(state),
+    ...tile('Retries', whole(retries)),
+    ...tile('Errors', whole(failed), failed > 0 ? 'bad' : ''),
+  ];
+}
 
-  #show(name: string, text: string | undefined, style = '', small = ''): void {
-    let shown = this.#values.get(name);
-    if (shown === undefined) {
-      const value = make('dd');
-      shown = { value, tile: make('div', { 'data-tile': name }, make('dt', {}, name), value) };
-      this.#values.set(name, shown);
-      this.#list.append(shown.tile);
-    }
-    shown.tile.hidden = text === undefined;
-    if (text !== undefined && shown.value.textContent !== text + small) {
-      shown.value.replaceChildren(text, ...(small === '' ? [] : [make('small', {}, small)]));
-    }
-    shown.value.className = style;
-  }
+/** Against the budget that is fullest; the others are told of where the waiting is. */
+function bytesTile({ events }: DashboardState): HTMLElement[] {
+  const budgets = events.load?.budgets;
+  if (budgets === undefined) return tile('Bytes in flight', bytes(events.bytesAccepted));
+  const share = ({ inUse, size }: BudgetUse) => inUse / size;
+  const fullest = [budgets.sampleBytes, budgets.trainingBytes, budgets.resultBytes].reduce((most, each) =>
+    share(each) > share(most) ? each : most,
+  );
+  const small = make('small', {}, ` of ${bytes(fullest.size)}`);
+  return tile('Bytes in flight', bytes(fullest.inUse), '', [small], meter(Math.min(1, share(fullest))));
+}
+
+/** A tile; none if there is no text. */
+function tile(
+  name: string,
+  text: string | undefined,
+  style = '',
+  beside: readonly HTMLElement[] = [],
+  ...below: readonly HTMLElement[]
+): HTMLElement[] {
+  if (text === undefined) return [];
+  const value = make('dd', style === '' ? {} : { class: style }, text, ...beside);
+  return [make('div', { 'data-tile': name }, make('dt', {}, name), value, ...below)];
 }
 
 /** Over the last ten whole seconds. */

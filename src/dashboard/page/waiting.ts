@@ -1,70 +1,55 @@
 import type { BudgetName, Load, Pause } from '../state/changes.js';
 import type { DashboardState } from '../state/DashboardState.js';
-import { byId, cell, make, patch, replaceIfNew } from './dom.js';
+import { byId, cell, make, meter, patch, replaceIfNew } from './dom.js';
 import { bytes, clock, duration, shortName, whole } from './format.js';
-import { meter } from './meter.js';
 import { type Wait, waitsOf } from './waits.js';
 
 const SHOWN = 100;
 const TITLES = { backoff: 'Backing off', sampling: 'Sampling is paused', billing: 'Paused for billing' } as const;
 
 /** What every request waits for and why, and what stands still. */
-export class Waiting {
-  readonly #pauses = byId('pauses');
-  readonly #said = byId('said');
-  readonly #header = byId('header');
-  readonly #budgets = byId('budgets');
-  readonly #summary = byId('waiting-summary');
-  readonly #rows = byId('requests');
-  readonly #table = byId('waits');
-  readonly #notes = byId('notes');
-  readonly #lately = byId('lately');
-
-  render({ events }: DashboardState, nowMs: number): void {
-    const pauses = gathered(events.pausesAt(nowMs));
-    patch(
-      this.#pauses,
-      pauses.map((pause) => pauseRow(pause, nowMs)),
-    );
-    // Read out when it changes, not with every second of a countdown.
-    const said = pauses.map(titleOf).join('. ');
-    if (this.#said.textContent !== said) {
-      this.#said.textContent = said;
-      // An element that is scrolled to must not end up behind them.
-      const covered = this.#header.offsetHeight + this.#pauses.offsetHeight + 8;
-      document.documentElement.style.scrollPaddingTop = `${covered}px`;
-    }
-
-    const waits = waitsOf(events, nowMs);
-    const told = events.load !== undefined || Object.keys(events.counts).length > 0;
-    this.#summary.textContent = told
-      ? summaryOf(waits, events.load?.calls)
-      : 'A run that is read from its log shows no waits. A run that serves this page shows here what it waits for.';
-    this.#lately.hidden = !told;
-    this.#table.hidden = waits.length === 0;
-    patch(
-      this.#rows,
-      waits.slice(0, SHOWN).map((wait) => waitRow(wait, nowMs)),
-    );
-    patch(this.#budgets, budgetTiles(events.load));
-
-    const notes = events.notes.toArray().slice(-SHOWN).reverse();
-    replaceIfNew(
-      this.#notes,
-      `${notes.length} ${notes[0]?.atMs ?? ''} ${notes[0]?.text ?? ''} ${events.notes.length}`,
-      () =>
-        notes.length === 0
-          ? [make('li', { class: 'empty' }, 'Nothing to tell.')]
-          : notes.map(({ atMs, level, text }) =>
-              make(
-                'li',
-                {},
-                make('time', {}, clock(atMs)),
-                make('span', { class: level === 'error' ? 'bad' : level === 'warning' ? 'warn' : '' }, text),
-              ),
-            ),
-    );
+export function renderWaiting({ events }: DashboardState, nowMs: number): void {
+  const pauses = gathered(events.pausesAt(nowMs));
+  patch(
+    byId('pauses'),
+    pauses.map((pause) => pauseRow(pause, nowMs)),
+  );
+  // Read out when it changes, not with every second of a countdown.
+  const said = pauses.map(titleOf).join('. ');
+  if (byId('said').textContent !== said) {
+    byId('said').textContent = said;
+    // An element that is scrolled to must not end up behind them.
+    const covered = byId('header').offsetHeight + byId('pauses').offsetHeight + 8;
+    document.documentElement.style.scrollPaddingTop = `${covered}px`;
   }
+
+  const waits = waitsOf(events, nowMs);
+  const told = events.load !== undefined || Object.keys(events.counts).length > 0;
+  byId('waiting-summary').textContent = told
+    ? summaryOf(waits, events.load?.calls)
+    : 'A run that is read from its log shows no waits. A run that serves this page shows here what it waits for.';
+  byId('lately').hidden = !told;
+  byId('waits').hidden = waits.length === 0;
+  patch(
+    byId('requests'),
+    waits.slice(0, SHOWN).map((wait) => waitRow(wait, nowMs)),
+  );
+  patch(byId('budgets'), budgetTiles(events.load));
+
+  const notes = events.notes.toArray().slice(-SHOWN).reverse();
+  const key = `${notes.length} ${notes[0]?.atMs ?? ''} ${notes[0]?.text ?? ''} ${events.notes.length}`;
+  replaceIfNew(byId('notes'), key, () =>
+    notes.length === 0
+      ? [make('li', { class: 'empty' }, 'Nothing to tell.')]
+      : notes.map(({ atMs, level, text }) =>
+          make(
+            'li',
+            {},
+            make('time', {}, clock(atMs)),
+            make('span', { class: level === 'error' ? 'bad' : level === 'warning' ? 'warn' : '' }, text),
+          ),
+        ),
+  );
 }
 
 /** Many requests may back off on one path at once: the one that lasts longest speaks for them. */

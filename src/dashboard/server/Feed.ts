@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline, type Writable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { constants, createGzip } from 'node:zlib';
-import { bufferTime, filter, interval, Subject, Subscription, type SchedulerLike } from 'rxjs';
-import type { Change, DashboardMessage, Load } from '../state/changes.js';
+import { BehaviorSubject, distinctUntilChanged, interval, map, type SchedulerLike, Subscription } from 'rxjs';
+import type { Change, DashboardMessage, Flow, Load } from '../state/changes.js';
 import { DashboardState, PIECES_KEPT, weightOf } from '../state/DashboardState.js';
 import { weightOfGroup } from '../state/Groups.js';
 import { Ring } from '../state/Ring.js';
@@ -40,28 +40,26 @@ const MAX_WAITING_BYTES = 128 * 1024 * 1024;
 export class Feed {
   readonly state = new DashboardState();
   readonly #options: FeedOptions;
-  readonly #changes = new Subject<Journaled>();
+  /** Changes that no page has been sent yet. */
+  #pending: Journaled[] = [];
   readonly #journal = new Ring<Journaled>(JOURNAL, ({ change }) => weightOfChange(change), PIECES_KEPT);
   readonly #clients = new Set<Writable>();
-  /** The last change each page had when it came. */
-  readonly #skip = new WeakMap<Writable, number>();
+  readonly #count$ = new BehaviorSubject(0);
   readonly #running = new Subscription();
   #number = 0;
-  #sent = 0;
 
   constructor(options: FeedOptions) {
     this.#options = options;
     const { scheduler } = options;
-    this.#running.add(
-      this.#changes
-        .pipe(
-          bufferTime(FLUSH_MS, scheduler),
-          filter((changes) => changes.length > 0),
-        )
-        .subscribe((changes) => this.#flush(changes)),
-    );
+    this.#running.add(interval(FLUSH_MS, scheduler).subscribe(() => this.#flush()));
     this.#running.add(interval(KEEP_ALIVE_MS, scheduler).subscribe(() => this.#broadcast(': still here\n\n')));
   }
+
+  /** Whether any page is connected, now and whenever that changes. */
+  readonly watched$ = this.#count$.pipe(
+    map((count) => count > 0),
+    distinctUntilChanged(),
+  );
 
   get clients(): number {
     return this.#clients.size;
@@ -72,7 +70,7 @@ export class Feed {
     this.state.apply(change);
     const journaled = { number: ++this.#number, change };
     this.#journal.push(journaled);
-    this.#changes.next(journaled);
+    this.#pending.push(journaled);
   }
 
   /** Tells what there is to do. Only the newest counts: a page that comes back is not sent what it missed. */
@@ -80,7 +78,15 @@ export class Feed {
     const { atMs: _, ...before } = this.state.events.load ?? { atMs: 0 };
     const { atMs: __, ...now } = load;
     if (JSON.stringify(before) === JSON.stringify(now)) return;
-    const change: Change = { kind: 'load', load };
+    this.#tell({ kind: 'load', load });
+  }
+
+  /** Tells what the named operators do. Only the newest counts. */
+  setFlow(flow: Flow): void {
+    this.#tell({ kind: 'flow', flow });
+  }
+
+  #tell(change: Change): void {
     this.state.apply(change);
     this.#broadcast(this.#message([change]));
   }
@@ -97,7 +103,10 @@ export class Feed {
     const page = zipped ? zip(response) : response;
     // A page may go away while it is written to; that is not an error.
     page.on('error', () => {});
-    page.on('close', () => this.#clients.delete(page));
+    page.on('close', () => {
+      this.#clients.delete(page);
+      this.#count$.next(this.clients);
+    });
     const seen = this.#lastSeen(request.headers['last-event-id']);
     if (seen !== undefined) this.#goOn(page, seen);
     else void this.#sendAll(page);
@@ -107,6 +116,7 @@ export class Feed {
     this.#running.unsubscribe();
     for (const client of this.#clients) client.destroy();
     this.#clients.clear();
+    this.#count$.complete();
   }
 
   /**
@@ -129,28 +139,24 @@ export class Feed {
     else page.destroy();
   }
 
-  /** Sends what was sent to others after `seen`, and from now on what they are sent. */
+  /** Sends everything after `seen`, and from now on what all pages are sent. */
   #goOn(page: Writable, seen: number): void {
-    const missed = this.#journal.toArray().filter(({ number }) => number > seen && number <= this.#sent);
+    this.#flush();
+    const missed = this.#journal.toArray().filter(({ number }) => number > seen);
     if (missed.length > 0) page.write(this.#text(missed));
-    const { load } = this.state.events;
-    if (load !== undefined) page.write(this.#message([{ kind: 'load', load }]));
+    const { flow, events } = this.state;
+    if (events.load !== undefined) page.write(this.#message([{ kind: 'load', load: events.load }]));
+    if (flow !== undefined) page.write(this.#message([{ kind: 'flow', flow }]));
     page.write(': hello\n\n');
-    this.#skip.set(page, seen);
     this.#clients.add(page);
+    this.#count$.next(this.clients);
   }
 
-  #flush(changes: readonly Journaled[]): void {
-    this.#sent = changes.at(-1)!.number;
-    const texts = new Map<number, string>();
-    for (const client of this.#clients) {
-      const skip = this.#skip.get(client) ?? 0;
-      const from = changes[0]!.number > skip ? 0 : changes.filter(({ number }) => number <= skip).length;
-      if (from === changes.length) continue;
-      let text = texts.get(from);
-      if (text === undefined) texts.set(from, (text = this.#text(changes.slice(from))));
-      this.#write(client, text);
-    }
+  /** Sends what is pending to all pages. */
+  #flush(): void {
+    const changes = this.#pending;
+    this.#pending = [];
+    if (changes.length > 0 && this.clients > 0) this.#broadcast(this.#text(changes));
   }
 
   #text(changes: readonly Journaled[]): string {
@@ -169,13 +175,11 @@ export class Feed {
   }
 
   #broadcast(text: string): void {
-    for (const client of this.#clients) this.#write(client, text);
-  }
-
-  #write(client: Writable, text: string): void {
-    client.write(text);
-    // It does not read; others do not wait for it, and it may come back.
-    if (client.writableLength > MAX_WAITING_BYTES) client.destroy();
+    for (const client of this.#clients) {
+      client.write(text);
+      // It does not read; others do not wait for it, and it may come back.
+      if (client.writableLength > MAX_WAITING_BYTES) client.destroy();
+    }
   }
 
   /** The number of the last change a page has, if all since can still be given. */

@@ -1,17 +1,21 @@
+import { type Either, isRight } from 'fp-ts/lib/Either.js';
 import {
   defer,
+  EMPTY,
   type MonoTypeOperatorFunction,
   type Observable,
   repeat,
   type SchedulerLike,
   Subscription,
+  switchMap,
   tap,
   timer,
 } from 'rxjs';
 import { messageOf } from '../../support/messageOf.js';
 import type { TinkerEvent } from '../../client/events.js';
 import type { PendingWork } from '../../client/session/pending.js';
-import type { Step } from '../../operators/step.js';
+import { findBottleneck, type FlowReport } from '../../operators/pressure/flow.js';
+import type { Step } from '../../operators/training/step.js';
 import { toColumns } from '../state/rows.js';
 import type { Feed } from './Feed.js';
 import { loadOf } from './loadOf.js';
@@ -26,6 +30,12 @@ import { stepChanges } from './stepChanges.js';
 /** How often a client is asked what it has to do. */
 const ASK_MS = 250;
 const MANY_CALLS = 4000;
+
+/** How the steps of a run are shown on the page. */
+export interface ShowStepsOptions {
+  /** What the run was started with, as `metricsLog` takes it: the page lists the options in which runs differ. Default: nothing. */
+  readonly config?: unknown;
+}
 
 /** Sources on their way into a feed. What goes wrong with one is shown, and hurts no other. */
 export class FeedWriter {
@@ -43,7 +53,7 @@ export class FeedWriter {
     readonly decode: ShowSamplesOptions['decode'],
   ) {}
 
-  showSteps<T extends Step>(run: string): MonoTypeOperatorFunction<T> {
+  showSteps<T extends Step>(run: string, { config }: ShowStepsOptions = {}): MonoTypeOperatorFunction<T> {
     return (steps) =>
       defer(() => {
         const { feed, scheduler } = this;
@@ -51,7 +61,7 @@ export class FeedWriter {
         const toGroups = groupChanges(run);
         let first = true;
         this.#stepsAreGiven = true;
-        feed.push({ kind: 'run', run, status: 'running' });
+        feed.push({ kind: 'run', run, status: 'running', config });
         return steps.pipe(
           tap({
             next: (step) => {
@@ -61,26 +71,24 @@ export class FeedWriter {
               for (const change of toChanges([timed])) feed.push(change);
               if (hasGroups(step)) for (const change of toGroups(rolloutRecords(step, this.#decode))) feed.push(change);
             },
-            error: (error: unknown) =>
-              feed.push({
-                kind: 'run',
-                run,
-                status: 'failed',
-                message: messageOf(error),
-              }),
+            error: (error: unknown) => feed.push({ kind: 'run', run, status: 'failed', message: messageOf(error) }),
             complete: () => feed.push({ kind: 'run', run, status: 'finished' }),
           }),
         );
       });
   }
 
-  showSamples<T extends SampleToShow>(options: ShowSamplesOptions = {}): MonoTypeOperatorFunction<T> {
+  showSamples<T extends SampleToShow | Either<unknown, SampleToShow>>(
+    options: ShowSamplesOptions = {},
+  ): MonoTypeOperatorFunction<T> {
     const { decode } = this;
     const toChanges = sampleChanges(() => this.scheduler.now(), this.#nextId, {
       ...(decode === undefined ? {} : { decode }),
       ...options,
     });
-    return tap((sample) => {
+    return tap((given) => {
+      const sample = shownOf(given);
+      if (sample === undefined) return;
       for (const change of toChanges(sample)) {
         this.feed.push(change);
         const { reward } = change.sample;
@@ -127,6 +135,16 @@ export class FeedWriter {
       return timer(ASK_MS * (1 + Math.floor(load.calls / MANY_CALLS)), scheduler);
     });
     this.#subscribe(ask.pipe(repeat()));
+  }
+
+  /** Subscribes to reports only while a page is open, because counting costs time. */
+  subscribeFlow(reports$: Observable<readonly FlowReport[]>): void {
+    this.#subscribe(
+      this.feed.watched$.pipe(
+        switchMap((watched) => (watched ? reports$ : EMPTY)),
+        tap((reports) => this.feed.setFlow({ reports, bottleneck: findBottleneck(reports)?.id })),
+      ),
+    );
   }
 
   subscribeLog(folder: string): void {
@@ -197,3 +215,9 @@ export class FeedWriter {
 
 /** Whether it is a step of reinforcement learning, with its rollouts. */
 const hasGroups = (step: Step): step is RlStep => 'groups' in step && Array.isArray(step.groups);
+
+/** The sample of a result, if it is one: a failure among settled results is not shown. */
+function shownOf(given: SampleToShow | Either<unknown, SampleToShow>): SampleToShow | undefined {
+  if (!('_tag' in given)) return given;
+  return isRight(given) ? given.right : undefined;
+}

@@ -36,7 +36,7 @@ export function evalPages(places: readonly string[]): (url: URL, response: Serve
       send(
         response,
         200,
-        resultFiles(places).map(({ name, model }) => ({ name, model })),
+        resultFiles(places).map(({ name, model, writtenMs }) => ({ name, model, writtenMs })),
       );
       return true;
     }
@@ -57,6 +57,7 @@ interface ResultFile {
   readonly path: string;
   readonly name: string;
   readonly model: string | undefined;
+  readonly writtenMs: number;
 }
 
 /** The result files among the places, in the order of their names. Other files are passed over. */
@@ -72,7 +73,7 @@ function resultFiles(places: readonly string[]): readonly ResultFile[] {
     )
     .flatMap((path) => {
       try {
-        return [{ path, name: basename(path), model: readProtocol(path).model }];
+        return [{ path, name: basename(path), model: readProtocol(path).model, writtenMs: statSync(path).mtimeMs }];
       } catch {
         return [];
       }

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import {
@@ -18,9 +18,11 @@ import type { Change, DashboardSample } from '../state/changes.js';
 import { groupChanges } from './groupChanges.js';
 import { stepChanges, type TimedStep } from './stepChanges.js';
 import { tailLines } from './tailLines.js';
+import { parseJson } from '../../support/parseJson.js';
 
 const LOOK_MS = 500;
 const LOOK_FOR_RUNS_MS = 3000;
+const CONFIG_BYTES = 64 * 1024;
 
 /**
  * The runs in a log folder as changes, now and as they grow: the folder's own `metrics.jsonl`, and that of each folder
@@ -58,10 +60,17 @@ function stepsIn(folder: string, run: string, scheduler: SchedulerLike): Observa
       concatMap(({ fresh, lines }): Iterable<Change> => {
         if (!fresh) return toChanges(lines.flatMap(parsed<TimedStep>).filter(isStep));
         toChanges = stepChanges(run);
-        return [{ kind: 'run', run, status: 'logged', fresh: true }];
+        return [{ kind: 'run', run, status: 'logged', config: configIn(folder), fresh: true }];
       }),
     );
   });
+}
+
+/** What the run was started with. A file that is missing, broken or very large is left out. */
+function configIn(folder: string): unknown {
+  const file = join(folder, 'config.json');
+  const isSmall = (statSync(file, { throwIfNoEntry: false })?.size ?? Infinity) <= CONFIG_BYTES;
+  return isSmall ? parseJson(readFileSync(file, 'utf8')) : undefined;
 }
 
 function samplesIn(folder: string, run: string, nextId: () => number, scheduler: SchedulerLike): Observable<Change> {
@@ -82,11 +91,8 @@ function groupsIn(folder: string, run: string, scheduler: SchedulerLike): Observ
 }
 
 function parsed<T>(line: string): T[] {
-  try {
-    return [JSON.parse(line) as T];
-  } catch {
-    return [];
-  }
+  const value = parseJson(line) as T | undefined;
+  return value === undefined ? [] : [value];
 }
 
 const isStep = (step: TimedStep | null): boolean => typeof step === 'object' && Number.isFinite(step?.index);

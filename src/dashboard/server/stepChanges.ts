@@ -1,4 +1,4 @@
-import type { Step } from '../../operators/step.js';
+import type { Step } from '../../operators/training/step.js';
 import type { Change } from '../state/changes.js';
 import { toColumns } from '../state/rows.js';
 import type { Row } from '../state/Series.js';
@@ -34,7 +34,7 @@ export function stepChanges(run: string): (steps: readonly TimedStep[]) => Chang
         changes.push({ kind: 'values', run, index, values });
       }
       if (checkpoint !== undefined) {
-        changes.push({ kind: 'checkpoint', run, checkpoint, ...(Number.isFinite(atMs) ? { atMs } : {}) });
+        changes.push({ kind: 'checkpoint', run, checkpoint, atMs: Number.isFinite(atMs) ? atMs : undefined });
       }
     }
     flush();

@@ -1,5 +1,5 @@
-import type { Checkpoint } from '../../operators/trainingBatch.js';
-import type { Change, DashboardGroup, DashboardMessage, DashboardSample, RunStatus } from './changes.js';
+import type { Checkpoint } from '../../operators/training/trainingBatch.js';
+import type { Change, DashboardMessage, DashboardSample, Flow, RunStatus } from './changes.js';
 import { EventState } from './EventState.js';
 import { Groups } from './Groups.js';
 import { Ring } from './Ring.js';
@@ -7,6 +7,8 @@ import { rowsOf } from './rows.js';
 import { Series } from './Series.js';
 
 const SAMPLES_A_BLOCK = 200;
+const QUIET_MS = 60_000;
+const QUIET_STEPS = 10;
 /** Of all samples together: long ones are fewer. */
 export const PIECES_KEPT = 1_000_000;
 /** What a sample takes of that. */
@@ -17,16 +19,25 @@ export class RunState {
   /** Its metrics by step. */
   readonly series = new Series();
   /** Its checkpoints: the last 2,000. */
-  readonly checkpoints = new Ring<Checkpoint & { readonly atMs?: number }>(2000);
+  readonly checkpoints = new Ring<Checkpoint & { readonly atMs?: number | undefined }>(2000);
   /** Whether it is running, finished, failed, or read from a log. */
   status: RunStatus = 'running';
   /** Why it failed, if it did. */
   message: string | undefined;
+  /** What it was started with, if that is known. */
+  config: unknown;
 
   constructor(
     /** The run's name. */
     readonly name: string,
   ) {}
+
+  /** Whether it makes no more steps. A log does not say so: it ended if no step came for a minute and for ten times as long as a step takes. */
+  hasEnded(nowMs: number): boolean {
+    if (this.status !== 'logged') return this.status !== 'running';
+    const quietMs = Math.max(QUIET_MS, QUIET_STEPS * (this.series.last('durationMs') ?? 0));
+    return nowMs - (this.series.last('atMs') ?? 0) > quietMs;
+  }
 }
 
 /**
@@ -45,6 +56,8 @@ export class DashboardState {
   readonly groups = new Groups();
   /** What the events have told. */
   events = new EventState();
+  /** What the named operators do; undefined before any of them runs. */
+  flow: Flow | undefined;
   /** The page's title. */
   title = '';
   /** How far the server's clock is ahead of ours. */
@@ -79,20 +92,18 @@ export class DashboardState {
         }
         run.status = change.status;
         run.message = change.message;
+        run.config = change.config ?? run.config;
         return;
       }
-      case 'steps': {
+      case 'steps':
         this.#run(change.run).series.appendAll(change.index, change.columns);
         return;
-      }
       case 'values':
         this.#run(change.run).series.set(change.index, change.values);
         return;
-      case 'checkpoint': {
-        const { checkpoints } = this.#run(change.run);
-        checkpoints.push({ ...change.checkpoint, ...(change.atMs === undefined ? {} : { atMs: change.atMs }) });
+      case 'checkpoint':
+        this.#run(change.run).checkpoints.push({ ...change.checkpoint, atMs: change.atMs });
         return;
-      }
       case 'sample':
         this.samples.push(change.sample);
         this.events.count(change.sample.atMs, change.sample.length);
@@ -105,6 +116,9 @@ export class DashboardState {
         return;
       case 'load':
         this.events.setLoad(change.load);
+        return;
+      case 'flow':
+        this.flow = change.flow;
         return;
       case 'event':
         this.events.apply(change.event);
@@ -121,14 +135,26 @@ export class DashboardState {
    * the state meanwhile is not among them.
    */
   changes(): Iterable<Change> {
-    const runs = [...this.runs.values()].map(({ name, status, message, series, checkpoints }) => ({
-      run: name,
+    const runs = Array.from(this.runs.values(), ({ name: run, status, message, config, series, checkpoints }) => ({
+      state: { kind: 'run' as const, run, status, message, config },
       series: series.copy(),
       checkpoints: checkpoints.toArray(),
-      state: { kind: 'run' as const, run: name, status, ...(message === undefined ? {} : { message }) },
     }));
-    const standing: Change = { kind: 'standing', standing: this.events.standing() };
-    return changesTo(runs, this.groups.toArray(), this.samples.toArray(), standing);
+    const [groups, samples] = [this.groups.toArray(), this.samples.toArray()];
+    const standing = this.events.standing();
+    return (function* (): Iterable<Change> {
+      for (const { state, series, checkpoints } of runs) {
+        const { run } = state;
+        yield state;
+        for (const rows of rowsOf(series)) yield { kind: 'steps', run, ...rows };
+        for (const { atMs, ...checkpoint } of checkpoints) yield { kind: 'checkpoint', run, checkpoint, atMs };
+      }
+      for (const group of groups) yield { kind: 'group', group };
+      for (let from = 0; from < samples.length; from += SAMPLES_A_BLOCK)
+        yield { kind: 'samples', samples: samples.slice(from, from + SAMPLES_A_BLOCK) };
+      // Last: it says that everything is there.
+      yield { kind: 'standing', standing };
+    })();
   }
 
   /** Forgets everything. */
@@ -138,6 +164,7 @@ export class DashboardState {
     this.runs.clear();
     this.samples.clear();
     this.groups.clear();
+    this.flow = undefined;
     this.events = new EventState();
   }
 
@@ -148,31 +175,4 @@ export class DashboardState {
     this.runs.set(name, run);
     return run;
   }
-}
-
-interface StandingRun {
-  readonly run: string;
-  readonly state: Change;
-  readonly series: Series;
-  readonly checkpoints: readonly (Checkpoint & { readonly atMs?: number })[];
-}
-
-function* changesTo(
-  runs: readonly StandingRun[],
-  groups: readonly DashboardGroup[],
-  samples: readonly DashboardSample[],
-  standing: Change,
-): Iterable<Change> {
-  for (const { run, series, checkpoints, state } of runs) {
-    yield state;
-    for (const rows of rowsOf(series)) yield { kind: 'steps', run, ...rows };
-    for (const { atMs, ...checkpoint } of checkpoints) {
-      yield { kind: 'checkpoint', run, checkpoint, ...(atMs === undefined ? {} : { atMs }) };
-    }
-  }
-  for (const group of groups) yield { kind: 'group', group };
-  for (let from = 0; from < samples.length; from += SAMPLES_A_BLOCK)
-    yield { kind: 'samples', samples: samples.slice(from, from + SAMPLES_A_BLOCK) };
-  // Last: it says that everything is there.
-  yield standing;
 }

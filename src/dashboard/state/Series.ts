@@ -1,4 +1,5 @@
 import { checkAtLeast } from '../../support/checks.js';
+import { lowerBound } from './align.js';
 
 /** A row of numbers with its place on the x axis. */
 export interface Row {
@@ -117,13 +118,7 @@ export class Series {
 
   /** The first row at or after a place on the x axis; `length` if there is none. */
   lowerBound(index: number): number {
-    let [low, high] = [0, this.#length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.#index[middle]! < index) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return lowerBound(this.index, index);
   }
 
   /** The same rows, apart from this one's future. */

@@ -27,7 +27,8 @@ export function align(curves: readonly Curve[], from: number, to: number, points
   const parts = curves.map(({ x, y }) => {
     const start = lowerBound(x, from);
     // One more on each side, so that a line leaves the picture instead of ending in it.
-    const end = Math.min(x.length, upperBound(x, to) + 1);
+    const last = lowerBound(x, to);
+    const end = Math.min(x.length, last + (x[last] === to ? 2 : 1));
     return { x: x.subarray(Math.max(0, start - 1), end), y: y.subarray(Math.max(0, start - 1), end) };
   });
   return parts.every(({ x }) => x.length <= points) ? exactly(parts) : inBuckets(parts, points >> 1);
@@ -91,21 +92,12 @@ export function smooth(y: Float64Array, weight: number): Float64Array {
 
 const orNull = (value: number): number | null => (Number.isNaN(value) ? null : value);
 
-function lowerBound(x: Float64Array, at: number): number {
+/** The first place of an ascending list at or after a value; its length if there is none. */
+export function lowerBound(x: Float64Array, at: number): number {
   let [low, high] = [0, x.length];
   while (low < high) {
     const middle = (low + high) >> 1;
     if (x[middle]! < at) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-function upperBound(x: Float64Array, at: number): number {
-  let [low, high] = [0, x.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (x[middle]! <= at) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -1,4 +1,5 @@
-import type { Checkpoint } from '../../operators/trainingBatch.js';
+import type { FlowReport } from '../../operators/pressure/flow.js';
+import type { Checkpoint } from '../../operators/training/trainingBatch.js';
 
 /** A sample as the page shows it: text in pieces, each with its token and how likely it was. */
 export interface DashboardSample {
@@ -173,6 +174,14 @@ export interface Load {
   readonly budgets?: Readonly<Record<BudgetName, BudgetUse>>;
 }
 
+/** What the named operators of the process do at a moment. */
+export interface Flow {
+  /** A report of each. */
+  readonly reports: readonly FlowReport[];
+  /** The `id` of the one that holds up its pipeline; undefined if none does. */
+  readonly bottleneck?: number | undefined;
+}
+
 /** A time in which something stood still, and why. */
 export interface Pause {
   /** What kind of pause it is. */
@@ -263,7 +272,9 @@ export type Change =
       /** The new status. */
       readonly status: RunStatus;
       /** Why it failed, if it did. */
-      readonly message?: string;
+      readonly message?: string | undefined;
+      /** What it was started with: its options by name. */
+      readonly config?: unknown;
       /** It starts from nothing: what was known of it is gone. */
       readonly fresh?: boolean;
     }
@@ -273,9 +284,8 @@ export type Change =
       /** The run's name. */
       readonly run: string;
     } & Rows)
-  /** Values for a step that was sent before, such as those of an evaluation. */
   | {
-      /** More metrics of a step. */
+      /** More metrics of a step that was sent before, such as those of an evaluation. */
       readonly kind: 'values';
       /** The run's name. */
       readonly run: string;
@@ -292,7 +302,7 @@ export type Change =
       /** The checkpoint. */
       readonly checkpoint: Checkpoint;
       /** When, in milliseconds since 1970. */
-      readonly atMs?: number;
+      readonly atMs?: number | undefined;
     }
   | {
       /** A new sample. */
@@ -300,14 +310,12 @@ export type Change =
       /** The sample. */
       readonly sample: DashboardSample;
     }
-  /** Many samples at once, as they are sent to a page that comes late: they are counted in what is standing. */
   | {
-      /** Many samples at once. */
+      /** Many samples at once, as they are sent to a page that comes late: they are counted in what is standing. */
       readonly kind: 'samples';
       /** The samples. */
       readonly samples: readonly DashboardSample[];
     }
-  /** A group of rollouts; the same task of the same run takes its place. */
   | {
       /** A group of rollouts; it replaces the one of the same task and run. */
       readonly kind: 'group';
@@ -327,6 +335,12 @@ export type Change =
       readonly load: Load;
     }
   | {
+      /** What the named operators do has changed. */
+      readonly kind: 'flow';
+      /** What they do. */
+      readonly flow: Flow;
+    }
+  | {
       /** Everything that events have told so far. */
       readonly kind: 'standing';
       /** The state. */
@@ -335,7 +349,6 @@ export type Change =
 
 /** What a dashboard server sends. */
 export type DashboardMessage =
-  /** Forget everything: what follows is all there is. */
   | {
       /** Forget everything: what follows is the whole state. */
       readonly type: 'reset';

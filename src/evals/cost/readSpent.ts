@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TokenCounts } from './trackCost.js';
+import { parseJson } from '../../support/parseJson.js';
 
 /** What was spent on a run within a while: a line of `cost.jsonl` in the folder of the run. */
 export interface SpentLine extends TokenCounts {
@@ -56,10 +57,6 @@ export function readSpent(folder: string): Spent {
 }
 
 function parse(text: string): SpentLine | undefined {
-  try {
-    const line = JSON.parse(text) as SpentLine;
-    return [line.prompt, line.cached, line.sampled, line.trained].every(Number.isFinite) ? line : undefined;
-  } catch {
-    return undefined;
-  }
+  const line = parseJson(text) as SpentLine | null | undefined;
+  return [line?.prompt, line?.cached, line?.sampled, line?.trained].every(Number.isFinite) ? line! : undefined;
 }

@@ -8,7 +8,7 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import type { ServiceClient } from '../../client/ServiceClient.js';
-import type { Step } from '../../operators/step.js';
+import type { Step } from '../../operators/training/step.js';
 import { SpentLog } from './internal/SpentLog.js';
 import type { Cost } from './trackCost.js';
 

@@ -1,6 +1,6 @@
 import { concatMap, defer, map, type MonoTypeOperatorFunction, type Observable, takeUntil, tap } from 'rxjs';
-import { currentGate } from '../../operators/gate.js';
-import { whenOpen } from '../../operators/gates/whenOpen.js';
+import { currentGate } from '../../operators/pressure/gate.js';
+import { whenOpen } from '../../operators/pressure/shared/whenOpen.js';
 import { type Budget, type BudgetSpent, budgetSpent } from './budgetSpent.js';
 import type { Cost } from './trackCost.js';
 

@@ -4,7 +4,7 @@ import type { SamplingClient } from '../../client/SamplingClient.js';
 import { singleTurn } from '../../rl/environments/singleTurn.js';
 import type { GroupAgent } from '../../rl/sampling/rollout.js';
 import type { ModelInput } from '../../wire/modelInput.js';
-import { promptOf } from './internal/taskText.js';
+import { promptOf } from '../../chat/datum/taskText.js';
 
 /** Options of `answers`. */
 export interface AnswersOptions<T> {

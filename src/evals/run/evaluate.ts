@@ -7,12 +7,14 @@ import {
   Observable,
   type OperatorFunction,
   type SchedulerLike,
+  tap,
 } from 'rxjs';
 import { checkAtLeast, checkIntegers, checkPositive } from '../../support/checks.js';
 import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { SamplingClient } from '../../client/SamplingClient.js';
-import { mergeMapWeighted } from '../../operators/mergeMapWeighted.js';
-import type { Sampleable } from '../../operators/sampleFrom.js';
+import { failurePlan, type FailurePolicy } from '../../operators/flow/FailurePolicy.js';
+import { mergeMapWeighted } from '../../operators/flow/mergeMapWeighted.js';
+import type { Sampleable } from '../../operators/sampling/sampleFrom.js';
 import { runGroup, type GroupPlan } from '../../rl/sampling/runGroup.js';
 import { LivePolicy } from '../../rl/pacing/LivePolicy.js';
 import type { Agent, Trajectory } from '../../rl/sampling/rollout.js';
@@ -20,7 +22,7 @@ import type { SamplingParams } from '../../wire/sampling.js';
 import type { Scorer } from '../scorers/scorer.js';
 import { distinctIds, exampleId, idNumber } from './internal/exampleId.js';
 import { scoreGroup } from './internal/scoreGroup.js';
-import { expectedOf, inputText } from './internal/taskText.js';
+import { expectedOf, inputText } from '../../chat/datum/taskText.js';
 import type { EvalRecord } from './record.js';
 
 /** Options of `evaluate`. */
@@ -41,14 +43,17 @@ export interface EvaluateOptions<T, S extends Sampleable = SamplingClient> {
   readonly input?: (task: T) => string;
   /** What should be said. Default: the task's `expected`, `answer` or `target`, or its last message, of the assistant. */
   readonly expected?: (task: T) => string | undefined;
-  /** What was said. Default: `logs.text` of the rollout, which ready environments tell, or its last turn read by `renderer`. */
+  /** What was said. Default: `text` of the rollout, which ready environments give, or its last turn read by `renderer`. */
   readonly output?: (trajectory: Trajectory, task: T) => string;
   /** Reads answers if the rollout does not contain their text. */
   readonly renderer?: Renderer;
   /** How many answers may be in flight at once: ≥ 1; an example always runs whole. Default 2000. */
   readonly concurrency?: number;
-  /** How often an answer that failed is asked for again, with another seed: an integer ≥ 0. Default 2. */
-  readonly retries?: number;
+  /**
+   * What an answer that fails does. Default `{ retries: 2 }`: it is asked for again twice, with another seed, and then listed in
+   * `failures`. 'fail' ends the stream; `deadLetters` is told of each task that has a failure, also of a scorer.
+   */
+  readonly onFailure?: FailurePolicy<T>;
   /** How long an answer, and then its scores, may take, in milliseconds. Default one hour. */
   readonly timeoutMs?: number;
   /** Examples that are left out, by id: those that an earlier run has the results of. Default: none. */
@@ -81,11 +86,18 @@ export function evaluate<T, S extends Sampleable = SamplingClient>(
   agent: Agent<T, S>,
   options: EvaluateOptions<T, S>,
 ): OperatorFunction<T, EvalRecord> {
-  const { sampler, samples = 1, seed = 0, retries = 2, timeoutMs = 3_600_000, concurrency = 2000 } = options;
+  const {
+    sampler,
+    samples = 1,
+    seed = 0,
+    onFailure = { retries: 2 },
+    timeoutMs = 3_600_000,
+    concurrency = 2000,
+  } = options;
   const { id = exampleId, input = inputText, expected = expectedOf, skip = () => false } = options;
   const { samplingParams, scheduler = asyncScheduler } = options;
   checkIntegers({ samples }, 1);
-  checkIntegers({ retries }, 0);
+  const { retries, then, deadLetters } = failurePlan(onFailure, 'skip');
   checkIntegers({ seed });
   checkAtLeast({ concurrency }, 1);
   checkPositive({ timeoutMs });
@@ -95,7 +107,7 @@ export function evaluate<T, S extends Sampleable = SamplingClient>(
       policy.publish(sampler, 0);
       const plan: GroupPlan<T, S> = {
         ...{ agent, policy, size: samples, seed, samplingParams, retries, timeoutMs, scheduler },
-        ...{ failFast: false, smallest: 1, tags: () => [], report: () => undefined },
+        ...{ failFast: then === 'fail', smallest: 1, tags: () => [], report: () => undefined },
         fail: (error) => subscriber.error(error),
       };
       const distinct = distinctIds();
@@ -105,6 +117,9 @@ export function evaluate<T, S extends Sampleable = SamplingClient>(
           const facts = { id: name, input: input(task), ...(wanted === undefined ? {} : { expected: wanted }) };
           return runGroup(plan, task, idNumber(name)).pipe(
             concatMap((group) => scoreGroup(group, facts, { ...options, timeoutMs, scheduler })),
+            tap(({ failures: [error] }) => {
+              if (error !== undefined) deadLetters?.({ item: task, error, attempts: retries + 1 });
+            }),
           );
         });
       return source

@@ -1,6 +1,6 @@
 import { asyncScheduler, type OperatorFunction } from 'rxjs';
 import type { SamplingClient } from '../../client/SamplingClient.js';
-import type { Sampleable } from '../../operators/sampleFrom.js';
+import type { Sampleable } from '../../operators/sampling/sampleFrom.js';
 import type { Agent } from '../../rl/sampling/rollout.js';
 import { evaluate, type EvaluateOptions } from './evaluate.js';
 import { intoFile } from './internal/intoFile.js';

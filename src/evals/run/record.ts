@@ -1,3 +1,6 @@
+import type { SchedulerLike } from 'rxjs';
+import type { FailurePolicy } from '../../operators/flow/FailurePolicy.js';
+
 /** One answer to one example. */
 export interface EvalSample {
   /** Its place among the samples of its example, counted from 0. */
@@ -74,4 +77,21 @@ export interface EvalProtocol {
   readonly versions: Readonly<Record<string, string>>;
   /** Anything else that is worth pinning. */
   readonly notes?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** Options of evaluations that score rows and sample nothing. */
+export interface ScoringOptions {
+  /** The id of a row. Default: its `id`, else a digest of what it holds. */
+  readonly id?: (row: unknown) => string;
+  /** How many rows may be in flight at once: ≥ 1. Default 200. */
+  readonly concurrency?: number;
+  /**
+   * What a row that cannot be measured does. Default 'skip': it is listed in `failures` of its record. 'fail' ends the stream; `retries`
+   * measures it again first; `deadLetters` is told of it. A failure that all rows would meet, such as a refused key, always ends the stream.
+   */
+  readonly onFailure?: FailurePolicy<unknown>;
+  /** Rows that are left out, by id. Default: none. */
+  readonly skip?: (id: string) => boolean;
+  /** For durations. Default `asyncScheduler`. */
+  readonly scheduler?: SchedulerLike;
 }

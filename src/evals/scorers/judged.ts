@@ -2,7 +2,7 @@ import { defer, map, type Observable, retry } from 'rxjs';
 import { checkIntegers } from '../../support/checks.js';
 import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import { cancelling } from '../../support/cancelling.js';
-import type { Sampleable } from '../../operators/sampleFrom.js';
+import type { Sampleable } from '../../operators/sampling/sampleFrom.js';
 import { seedFrom } from '../../support/random.js';
 import type { SamplingParams } from '../../wire/sampling.js';
 import type { ScoreArgs } from './scorer.js';

@@ -1,5 +1,6 @@
 import { map, type OperatorFunction, reduce } from 'rxjs';
 import type { EvalRecord } from '../run/record.js';
+import { type Calibration, calibrationOf, type Decided } from './calibrationOf.js';
 import { type Interval, meanInterval } from './intervals.js';
 import { passAtK } from './passAtK.js';
 
@@ -42,6 +43,8 @@ export interface EvalSummary {
   readonly sampledTokens: number;
   /** Of texts that were scored and not asked: over all tokens and bytes together. */
   readonly corpus?: CorpusSummary;
+  /** Of decisions between labels: how far their confidence can be trusted. */
+  readonly decisions?: Calibration;
 }
 
 /** How well a model predicts texts. */
@@ -98,6 +101,7 @@ function newTally(): Tally {
   const named = new Map<string, number[]>();
   const passes: { readonly samples: number; readonly passed: number }[] = [];
   const corpus = { nll: 0, tokens: 0, textNll: 0, bytes: 0, correct: 0 };
+  const decided: Decided[] = [];
   const failures = { rollout: 0, scorer: 0 };
   let [examples, samples, cutOff, promptTokens, sampledTokens] = [0, 0, 0, 0, 0];
   const tally: Tally = {
@@ -123,6 +127,8 @@ function newTally(): Tally {
         promptTokens += sample.promptTokens;
         sampledTokens += sample.sampledTokens;
         const { metrics } = sample;
+        if (sample.stopReason === 'decided' && metrics?.['confidence'] !== undefined)
+          decided.push({ confidence: metrics['confidence'], correct: sample.score === 1 });
         if (metrics === undefined || !('nll' in metrics)) continue;
         for (const name of ['nll', 'tokens', 'bytes', 'correct'] as const) corpus[name] += metrics[name] ?? NaN;
         // Files of earlier releases do not tell end marks apart.
@@ -146,6 +152,7 @@ function newTally(): Tally {
         cutOff: samples === 0 ? 0 : cutOff / samples,
         ...{ promptTokens, sampledTokens },
         ...(corpus.tokens === 0 ? {} : { corpus: corpusOf(corpus) }),
+        ...(decided.length === 0 ? {} : { decisions: calibrationOf(decided) }),
       };
     },
   };

@@ -10,6 +10,7 @@ import { HttpError } from '../http/httpError.js';
 import { json, noContent, redirect, type Reply } from '../http/reply.js';
 import type { RequestContext } from '../http/requestContext.js';
 import { del, get, post, put, type Route } from '../http/router.js';
+import { forgotten } from '../service/forgotten.js';
 import type { LocalService } from '../service/localService.js';
 import { checkpointId, FOLDER_BY_TYPE, sizeBytes, tinkerPath, type Manifest } from '../store/manifest.js';
 import { copyCheckpoint } from './copyWeights.js';
@@ -91,7 +92,8 @@ export const toCheckpoint = (manifest: Manifest): object =>
 function placed(service: LocalService, context: RequestContext): Manifest {
   const path = `tinker://${context.param('run')}/${context.param('folder')}/${context.param('name')}`;
   const manifest = service.checkpoints.find(path);
-  if (manifest === undefined) throw new HttpError(404, `there is no checkpoint ${path.slice(0, 300)}`);
+  if (manifest === undefined)
+    throw new HttpError(404, `there is no checkpoint ${path.slice(0, 300)}${forgotten(service.options)}`);
   return manifest;
 }
 

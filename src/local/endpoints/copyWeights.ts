@@ -52,7 +52,7 @@ async function destination(
   if (destinationProjectId !== undefined) throw new HttpError(422, 'give a session or a project, not both');
   service.sessions.use(sessionId);
   const runId = service.dialect.modelId(sessionId, modelSeqId!);
-  if (service.runs.get(runId) !== undefined || service.models.find(runId) !== undefined) {
+  if (service.runs.get(runId) !== undefined || service.models.has(runId)) {
     throw new HttpError(409, `model_seq_id ${modelSeqId} was already used`);
   }
   return { sessionId, runId };

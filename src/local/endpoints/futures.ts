@@ -47,7 +47,7 @@ async function settledOrNews(service: LocalService, future: LocalFuture, signal:
   const deadline = service.steadyNow() + service.options.pollHoldMs;
   for (;;) {
     if (!future.pending || signal.aborted) return;
-    if (service.dials.queueState.state !== future.reportedState) return;
+    if (service.controls.queueState.state !== future.reportedState) return;
     const remaining = deadline - service.steadyNow();
     if (remaining <= 0) return;
     await future.changes.next(remaining, signal);
@@ -55,7 +55,7 @@ async function settledOrNews(service: LocalService, future: LocalFuture, signal:
 }
 
 function tryAgain(service: LocalService, future: LocalFuture): Reply {
-  const { state, reason = future.waitingFor } = service.dials.queueState;
+  const { state, reason = future.waitingFor } = service.controls.queueState;
   future.reportedState = state;
   return service.dialect.tryAgain(future, { state: future.throttled ? 'paused_rate_limit' : state, reason });
 }
@@ -72,7 +72,7 @@ async function retrieveFutures(service: LocalService, context: RequestContext): 
     completions: log.after(prevCursor).map(({ state, requestId, sizeBytes }) => ({
       state,
       request_id: requestId,
-      ...(sizeBytes === undefined ? {} : { response_payload_uncompressed_size: sizeBytes }),
+      response_payload_uncompressed_size: sizeBytes,
     })),
     cursor: log.cursor,
   });

@@ -27,7 +27,7 @@ export const modelRoutes = (service: LocalService): Route[] => [
       modelId,
       seqId: undefined,
       run: async () => {
-        service.models.remove(modelId);
+        service.models.delete(modelId);
         await service.engine.disposeModel(modelId);
         return { type: 'json', value: { model_id: modelId, type: 'unload_model' } };
       },
@@ -71,7 +71,7 @@ export function startModel(service: LocalService, context: RequestContext, start
   service.sessions.use(sessionId);
   const modelId = service.dialect.modelId(sessionId, modelSeqId);
   const digest = digestOf(context);
-  const known = service.models.find(modelId);
+  const known = service.models.get(modelId);
   if (known !== undefined) {
     if (known.digest !== digest) throw new HttpError(409, `model_seq_id ${modelSeqId} was already used`);
     return promiseOf(service, known.created);
@@ -89,13 +89,13 @@ export function startModel(service: LocalService, context: RequestContext, start
       }
     },
   }));
-  service.models.add({ modelId, sessionId, baseModel, lane, digest, created });
+  service.models.set(modelId, { modelId, sessionId, baseModel, lane, digest, created });
   return promiseOf(service, created);
 }
 
 /** Leaves nothing of a model that could not be made: the same request may try again. */
 async function forgetModel(service: LocalService, modelId: string): Promise<void> {
-  service.models.remove(modelId);
+  service.models.delete(modelId);
   await service.engine.disposeModel(modelId).catch(() => undefined);
   await service.runs.delete(modelId).catch(() => undefined);
 }
@@ -136,7 +136,7 @@ async function getInfo(service: LocalService, context: RequestContext): Promise<
   return json({
     type: 'get_info',
     model_id: modelId,
-    model_data: { arch: 'tinker-rx', model_name: baseModel, tokenizer_id: await service.tokenizerFolder() },
+    model_data: { arch: 'tinker-rx', model_name: baseModel, tokenizer_id: await service.tokenizerFolder(baseModel) },
     model_name: baseModel,
     is_lora: true,
     ...(run === undefined ? {} : { lora_rank: run.lora.rank, optimizer_config: run.optimizerConfig }),

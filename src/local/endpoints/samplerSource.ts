@@ -1,6 +1,7 @@
 import { isTinkerError } from '../../wire/index.js';
 import { HttpError } from '../http/httpError.js';
 import { UserError } from '../queue/failure.js';
+import { forgotten } from '../service/forgotten.js';
 import type { LocalService } from '../service/localService.js';
 import type { SamplerSource } from '../service/samplingSessions.js';
 import { tinkerPath, type Manifest } from '../store/manifest.js';
@@ -25,7 +26,7 @@ export function findCheckpoint(service: LocalService, path: string): Manifest {
   try {
     return service.checkpoints.require(path);
   } catch (error) {
-    if (error instanceof UserError) throw new HttpError(404, error.message);
+    if (error instanceof UserError) throw new HttpError(404, `${error.message}${forgotten(service.options)}`);
     if (isTinkerError(error)) throw new HttpError(400, error.message);
     throw error;
   }

@@ -13,7 +13,7 @@ const CLONES_BEFORE = 1_000_000;
  * @throws HttpError 410 if its session is over, else 404, and why it is gone if that is known.
  */
 export function findSampler(service: LocalService, id: string): SamplingSession {
-  const known = service.samplingSessions.find(id) ?? restoreSampler(service, id);
+  const known = service.samplingSessions.get(id) ?? restoreSampler(service, id);
   if (known !== undefined) return known;
   const name = id.slice(0, 150);
   const session = service.sessions.list().find(({ sessionId }) => id.startsWith(`${sessionId}:`));
@@ -35,7 +35,7 @@ function restoreSampler(service: LocalService, id: string): SamplingSession | un
   const source = samplerSource(service, record);
   const clients = randomInt(CLONES_BEFORE, 100 * CLONES_BEFORE);
   const restored = new SamplingSession(id, record.sessionId, source, record.digest, clients);
-  service.samplingSessions.add(restored);
+  service.samplingSessions.set(id, restored);
   return restored;
 }
 
@@ -46,12 +46,12 @@ export async function addSampler(
   weights: { readonly baseModel?: string | undefined; readonly modelPath?: string | undefined },
 ): Promise<void> {
   const { id, sessionId, digest } = session;
-  service.samplingSessions.add(session);
+  service.samplingSessions.set(id, session);
   if (sessionId === undefined) return;
   try {
     await service.samplerRecords.put(id, { version: 1, id, sessionId, digest, ...weights });
   } catch (error) {
-    service.samplingSessions.remove(id);
+    service.samplingSessions.delete(id);
     throw error;
   }
 }

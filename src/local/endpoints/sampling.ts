@@ -1,6 +1,7 @@
 import { CreateSamplingSessionRequest, JoinSamplingSessionRequest, type SampleResponse } from '../../wire/index.js';
 import { MAX_SAMPLES } from '../engine/sampling/sampleRequest.js';
 import type { SampleRequest as EngineRequest, SampleResult } from '../engine/types.js';
+import { withoutUndefined } from '../../wire/record.js';
 import { HttpError } from '../http/httpError.js';
 import { json, type Reply } from '../http/reply.js';
 import type { RequestContext } from '../http/requestContext.js';
@@ -23,13 +24,14 @@ export const samplingRoutes = (service: LocalService): Route[] => [
     return json({ client_counter: findSampler(service, samplingSessionId).join() });
   }),
   post('asample', (context) => sample(service, context)),
-  get('samplers/:id', (context) => {
+  get('samplers/:id', async (context) => {
     const { id, source } = findSampler(service, context.param('id'));
     const { baseModel, modelPath } = source;
     return json({
       sampler_id: id,
       base_model: baseModel,
       ...(modelPath === undefined ? {} : { model_path: modelPath }),
+      ...(service.isOpened(baseModel) ? { tokenizer_id: await service.tokenizerFolder(baseModel) } : {}),
     });
   }),
 ];
@@ -39,7 +41,7 @@ async function createSamplingSession(service: LocalService, context: RequestCont
   service.sessions.use(sessionId);
   const id = service.dialect.samplerId(sessionId, samplingSessionSeqId);
   const digest = digestOf(context);
-  const known = service.samplingSessions.find(id) ?? service.samplerRecords.get(id);
+  const known = service.samplingSessions.get(id) ?? service.samplerRecords.get(id);
   if (known !== undefined && known.digest !== digest) {
     throw new HttpError(409, `sampling_session_seq_id ${samplingSessionSeqId} was already used`);
   }
@@ -60,7 +62,7 @@ function sample(service: LocalService, context: RequestContext): Reply {
   if (service.options.refuseOverflow) checkFits(service, session, request);
   const known = seqId === undefined ? undefined : session.recent.find(seqId, digest);
   if (known !== undefined) return promiseOf(service, known);
-  const { sampling } = service.dials;
+  const { sampling } = service.controls;
   // A client that sends the header promises to hold back and try again; older ones are kept waiting in the queue.
   if (sampling.full && context.header('x-tinker-sampling-backpressure') !== undefined) {
     throw new HttpError(429, 'too many samples in flight');
@@ -127,11 +129,11 @@ async function runSample(
   let release: (() => void) | undefined;
   let startedAt = service.now();
   try {
-    future.throttled = service.dials.sampling.full;
-    await service.dials.sampling.room();
+    future.throttled = service.controls.sampling.full;
+    await service.controls.sampling.room();
     future.throttled = false;
-    release = service.dials.sampling.take(bodyBytes);
-    await service.dials.whenActive();
+    release = service.controls.sampling.take(bodyBytes);
+    await service.controls.whenActive();
     startedAt = service.now();
     const scaledLogprobs = service.options.sampledLogprobs === 'scaled';
     const asked = { ...toEngineRequest(request), scaledLogprobs };
@@ -189,20 +191,10 @@ function toEngineRequest(request: Sample): EngineRequest {
 }
 
 function toResponse(result: SampleResult): SampleResponse {
-  const { sequences, promptLogprobs, topkPromptLogprobs, targetPromptLogprobs, promptAltTokens } = result;
-  return {
-    sequences,
-    ...(promptLogprobs === undefined ? {} : { promptLogprobs }),
-    ...(topkPromptLogprobs === undefined ? {} : { topkPromptLogprobs }),
-    ...(targetPromptLogprobs === undefined ? {} : { targetPromptLogprobs: toTensorData(targetPromptLogprobs) }),
-    ...(promptAltTokens === undefined
-      ? {}
-      : {
-          promptAltTokens: {
-            tokens: toTensorData(promptAltTokens.tokens),
-            logprobs: toTensorData(promptAltTokens.logprobs),
-          },
-        }),
-    promptCacheHitTokens: result.promptCacheHitTokens,
-  };
+  const { targetPromptLogprobs: targets, promptAltTokens: others, ...rest } = result;
+  return withoutUndefined({
+    ...rest,
+    targetPromptLogprobs: targets && toTensorData(targets),
+    promptAltTokens: others && { tokens: toTensorData(others.tokens), logprobs: toTensorData(others.logprobs) },
+  });
 }

@@ -52,12 +52,12 @@ const toSupportedModel = ({ name, contextLength }: LocalService['engine']['baseM
   sampleable: true,
 });
 
-export const flagsOf = ({ dials }: LocalService): ClientConfig => ({ ...defaults(ClientConfig), ...dials.flags });
-const dynamicFlagsOf = ({ dials }: LocalService): DynamicConfig => ({
+export const flagsOf = ({ controls }: LocalService): ClientConfig => ({ ...defaults(ClientConfig), ...controls.flags });
+const dynamicFlagsOf = ({ controls }: LocalService): DynamicConfig => ({
   ...defaults(DynamicConfig),
   // A caller that hangs up must not keep the engine busy.
   sampleCancelEnabled: true,
-  ...dials.dynamicFlags,
+  ...controls.dynamicFlags,
 });
 
 function defaults<A>(codec: { decode(u: unknown): { readonly _tag: string; readonly right?: A } }): A {

@@ -35,9 +35,11 @@ export const sessionRecordRoutes = (service: LocalService): Route[] => [
         .values()
         .filter((run) => run.sessionId === sessionId)
         .map(({ runId }) => runId),
-      sampler_ids: service.samplingSessions.ofSession(sessionId).map(({ id }) => id),
-      ...(userMetadata === undefined ? {} : { user_metadata: userMetadata }),
-      ...(displayName === undefined ? {} : { display_name: displayName }),
+      sampler_ids: [...service.samplingSessions.values()].flatMap((sampler) =>
+        sampler.sessionId === sessionId ? [sampler.id] : [],
+      ),
+      user_metadata: userMetadata,
+      display_name: displayName,
     });
   }),
   put('sessions/:id/project', async (context) => {
@@ -109,7 +111,7 @@ function summaryOf(service: LocalService, session: SessionRecord): object {
     status,
     checkpoints_count: checkpoints.length,
     checkpoint_storage_bytes: checkpoints.reduce((sum, checkpoint) => sum + sizeBytes(checkpoint), 0),
-    ...(displayName === undefined ? {} : { display_name: displayName }),
-    ...(userMetadata === undefined ? {} : { user_metadata: userMetadata }),
+    display_name: displayName,
+    user_metadata: userMetadata,
   };
 }

@@ -15,6 +15,7 @@ import { get, post, type Handle, type Route } from '../http/router.js';
 import type { LocalService } from '../service/localService.js';
 import { FOLDER_BY_TYPE, tinkerPath, type Manifest } from '../store/manifest.js';
 import { findCheckpoint } from './samplerSource.js';
+import { findModel } from './submit.js';
 
 const NAME = /^[a-zA-Z0-9_-]{1,255}$/;
 const CONFIG_KEYS: Readonly<Record<string, readonly string[]>> = {
@@ -24,20 +25,10 @@ const CONFIG_KEYS: Readonly<Record<string, readonly string[]>> = {
   cispo: ['clip_low_threshold', 'clip_high_threshold'],
 };
 const KEPT = [
-  'GET healthz',
-  'POST client/config',
-  'POST create_session',
-  'POST session_heartbeat',
-  'POST create_model',
-  'POST unload_model',
-  'POST optim_step',
-  'POST load_weights',
-  'POST create_sampling_session',
-  'GET samplers/:id',
-  'POST retrieve_future',
-  'POST telemetry',
-  'GET files/:token/:file',
-  'GET training_runs/:run/checkpoints/:name/archive',
+  ...['GET healthz', 'POST client/config', 'POST create_session', 'POST session_heartbeat', 'POST create_model'],
+  ...['POST unload_model', 'POST optim_step', 'POST load_weights', 'POST create_sampling_session'],
+  ...['GET samplers/:id', 'POST retrieve_future', 'POST telemetry'],
+  ...['GET files/:token/:file', 'GET training_runs/:run/checkpoints/:name/archive'],
 ];
 
 /** The endpoints that SkyRL has, out of those of the hosted service, with its own checks before them. */
@@ -122,7 +113,7 @@ function checkSave(service: LocalService, context: RequestContext, type: 'traini
 
 function getInfo(service: LocalService, context: RequestContext): Reply {
   const { modelId } = context.decode(GetInfoRequest);
-  const { baseModel } = service.models.get(modelId);
+  const { baseModel } = findModel(service, modelId);
   const rank = service.runs.get(modelId)?.lora.rank;
   return json({
     model_id: modelId,

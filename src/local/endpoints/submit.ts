@@ -26,10 +26,10 @@ export function submit(service: LocalService, context: RequestContext, submissio
   const { sessionId, lane, ...model } = findModel(service, modelId);
   service.touchRun(modelId);
   const future = lane.submit(seqId, digest, () => {
-    if (service.dials.training.full) {
+    if (service.controls.training.full) {
       throw new HttpError(429, 'too much training work in flight', { 'retry-after': '1' });
     }
-    const release = service.dials.training.take(context.body.length);
+    const release = service.controls.training.take(context.body.length);
     return {
       future: service.futures.create({ requestType, sessionId, modelId }, release),
       isStep: requestType === 'OptimStep',
@@ -48,18 +48,13 @@ function whyGone(service: LocalService, modelId: string): string {
     : `${reason}. Make a new model from its last saved state, ${tinkerPath(last)} (step ${last.step})`;
 }
 
-/** A model of a session that is alive. */
+/** A model of a session that is alive. @throws HttpError 404, and 410 for a session that is over */
 export function findModel(service: LocalService, modelId: string): LocalModel {
-  const model = service.models.find(modelId);
-  if (model === undefined) {
-    const run = service.runs.get(modelId);
-    // A finished session explains better than "no such model" why its models are gone.
-    if (run !== undefined) {
-      service.sessions.use(run.sessionId);
-      throw new HttpError(404, whyGone(service, modelId));
-    }
-    return service.models.get(modelId);
-  }
-  service.sessions.use(model.sessionId);
+  const model = service.models.get(modelId);
+  // A finished session explains better than "no such model" why its models are gone.
+  const sessionId = model?.sessionId ?? service.runs.get(modelId)?.sessionId;
+  if (sessionId === undefined) throw new HttpError(404, `there is no model ${modelId.slice(0, 150)} in memory`);
+  service.sessions.use(sessionId);
+  if (model === undefined) throw new HttpError(404, whyGone(service, modelId));
   return model;
 }

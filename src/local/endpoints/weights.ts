@@ -143,12 +143,12 @@ async function ephemeralSampler(
   seqId: number,
 ): Promise<FutureResult> {
   const id = service.dialect.samplerId(sessionId, seqId);
-  if (service.samplingSessions.find(id) !== undefined) {
+  if (service.samplingSessions.has(id)) {
     throw new UserError(`sampling_session_seq_id ${seqId} was already used`);
   }
   const load = await service.ephemeral.keep(id, state);
   const source = { key: `ephemeral:${id}`, baseModel: state.baseModel, load };
-  service.samplingSessions.add(new SamplingSession(id, sessionId, source, ''));
+  service.samplingSessions.set(id, new SamplingSession(id, sessionId, source, ''));
   return { type: 'json', value: { sampling_session_id: id, type: 'save_weights_for_sampler' } };
 }
 

@@ -1,12 +1,14 @@
 import { readFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { runCustomLoss } from './training/customLoss.js';
 import { EngineCancelledError } from './errors.js';
-import { MODEL_SHAPES } from './model/shapes.js';
+import { loadModel, type LoadProgress } from './loadModel.js';
+import { MODEL_SHAPES, modelInfo } from './model/shapes.js';
+import type { OpenedModel } from '../weights/OpenedModel.js';
 import type {
   AdamOptions,
   BaseModelInfo,
   EngineDatum,
-  EngineTensor,
   ForwardBackwardResult,
   LoraOptions,
   LossConfig,
@@ -15,11 +17,22 @@ import type {
   SampleRequest,
   SampleResult,
 } from './types.js';
+import { plainDatum, plainTensor } from './thread/plain.js';
 import { WorkerLink } from './thread/workerLink.js';
 
 export interface EngineOptions {
   /** Whether an idle engine keeps the process alive. Default false. */
   readonly keepAlive?: boolean;
+  /** Language models to load beside the byte models; they may be closed once the engine has started. Default none. */
+  readonly models?: readonly OpenedModel[] | undefined;
+  /** Threads that compute. Results are the same for any number. Default 1, or with `models` as many as there are cores, up to 8. */
+  readonly threads?: number | undefined;
+  /** The most memory for weights and work, in bytes. Default 2 GiB, or with `models` 4 GiB, which is also the most. */
+  readonly memoryBytes?: number | undefined;
+  /** Bytes of activations that a training pass keeps; layers beyond are computed again. Default 192 MiB. */
+  readonly activationBytes?: number | undefined;
+  /** Called for every tensor of `models` that was loaded. */
+  readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
 }
 
 export interface CreateModelOptions {
@@ -43,6 +56,8 @@ export interface ForwardBackwardOptions {
   readonly forwardOnly?: boolean;
 }
 
+const MAX_THREADS = 8;
+
 /** Both src/local/engine and dist/local/engine are three folders below the package, where the weights are. */
 const weightsUrl = (model: string) =>
   new URL(`../../../assets/${model.replace('/', '-')}.safetensors`, import.meta.url);
@@ -50,22 +65,43 @@ const weightsUrl = (model: string) =>
 /**
  * The engine as the rest of the service sees it. Every method returns a promise that rejects with an
  * `EngineUserError` if the caller is at fault, or an {@link EngineClosedError} once the engine is closed.
- * Calls on one model run in the order they were made; samples run beside them. All work is done in a worker thread.
+ * Calls on one model run in the order they were made; samples run beside them. All work is done in worker threads.
  */
 export class Engine {
   readonly #link: WorkerLink;
+  readonly #loaded: readonly BaseModelInfo[];
   /** The last call of each model: the next one waits for it. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
-  private constructor(link: WorkerLink) {
+  private constructor(link: WorkerLink, loaded: readonly BaseModelInfo[]) {
     this.#link = link;
+    this.#loaded = loaded;
   }
 
-  /** Starts the worker thread and loads the base models. */
-  static async start({ keepAlive = false }: EngineOptions = {}): Promise<Engine> {
+  /** Starts the threads and loads the base models. Rejects where one does not fit into memory, before it is read. */
+  static async start({
+    keepAlive = false,
+    models = [],
+    threads = models.length === 0 ? 1 : Math.min(availableParallelism(), MAX_THREADS),
+    memoryBytes = models.length === 0 ? undefined : 2 ** 32,
+    activationBytes,
+    onProgress = () => {},
+  }: EngineOptions = {}): Promise<Engine> {
+    if (!Number.isInteger(threads) || threads < 1)
+      throw new RangeError(`threads must be an integer ≥ 1, got ${threads}`);
     const files = MODEL_SHAPES.map(async ({ name }) => [name, await readFile(weightsUrl(name))] as const);
     const weights = Object.fromEntries(await Promise.all(files));
-    return new Engine(await WorkerLink.open({ weights }, keepAlive));
+    const link = await WorkerLink.open({ weights, options: { threads, memoryBytes, activationBytes } }, keepAlive);
+    try {
+      for (const model of models) await loadModel(link, model, onProgress);
+    } catch (error) {
+      await link.close();
+      throw error;
+    }
+    return new Engine(
+      link,
+      models.map(({ shape }) => modelInfo(shape)),
+    );
   }
 
   /** Why nothing can run any more: the thread has ended or was closed. Undefined while all is well. */
@@ -73,8 +109,9 @@ export class Engine {
     return this.#link.failure;
   }
 
+  /** The language models that were loaded, then the byte models. */
   get baseModels(): readonly BaseModelInfo[] {
-    return this.#link.baseModels;
+    return [...this.#loaded, ...this.#link.baseModels];
   }
 
   createModel({ modelId, baseModel, lora, optimizer }: CreateModelOptions): Promise<void> {
@@ -173,19 +210,4 @@ export class Engine {
     turn.then(clear, clear);
     return turn;
   }
-}
-
-/** Class instances lose their accessors when they cross to another thread: take what matters. */
-function plainTensor({ dtype, data, shape, sparse }: EngineTensor): EngineTensor {
-  const plain = { dtype, data, shape: [...shape] };
-  return sparse === undefined
-    ? plain
-    : { ...plain, sparse: { crowIndices: sparse.crowIndices, colIndices: sparse.colIndices } };
-}
-
-function plainDatum({ tokens, inputs }: EngineDatum): EngineDatum {
-  return {
-    tokens,
-    inputs: Object.fromEntries(Object.entries(inputs).map(([name, tensor]) => [name, plainTensor(tensor)])),
-  };
 }

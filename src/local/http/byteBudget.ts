@@ -1,20 +1,17 @@
 /** Limits the bytes held at once. Callers queue until there is room. */
 export class ByteBudget {
-  readonly #limit: number;
   readonly #waiting: (() => void)[] = [];
   #held = 0;
 
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
+  constructor(private readonly limit: number) {}
 
   /** Resolves, when there is room, to a function that gives the bytes back. More than there is in all waits for all of it. */
   async take(bytes: number): Promise<() => void> {
-    const taken = Math.min(bytes, this.#limit);
-    if (this.#waiting.length > 0 || this.#held + taken > this.#limit) {
+    const taken = Math.min(bytes, this.limit);
+    if (this.#waiting.length > 0 || this.#held + taken > this.limit) {
       await new Promise<void>((resolve) => {
         this.#waiting.push(() => {
-          if (this.#held + taken > this.#limit) return;
+          if (this.#held + taken > this.limit) return;
           this.#waiting.shift();
           this.#held += taken;
           resolve();

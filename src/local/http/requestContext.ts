@@ -1,6 +1,7 @@
 import { isLeft } from 'fp-ts/lib/Either.js';
 import type { IncomingHttpHeaders } from 'node:http';
 import type * as t from 'io-ts';
+import { jsonShape } from '../../support/http/jsonShape.js';
 import { describeErrors } from '../../wire/index.js';
 import { HttpError } from './httpError.js';
 import { JSON_TYPE, PROTOBUF_TYPE } from './reply.js';
@@ -54,7 +55,8 @@ export class RequestContext {
   /** @throws HttpError 422 if the body is not JSON. */
   json(): unknown {
     if (this.#json === undefined) {
-      if (isTooDeep(this.body)) throw new HttpError(422, `the JSON body is nested deeper than ${MAX_DEPTH} levels`);
+      if ((jsonShape(this.body, { depth: MAX_DEPTH })?.depth ?? 0) > MAX_DEPTH)
+        throw new HttpError(422, `the JSON body is nested deeper than ${MAX_DEPTH} levels`);
       try {
         this.#json = { value: this.body.length === 0 ? {} : (JSON.parse(this.body.toString('utf8')) as unknown) };
       } catch {
@@ -83,22 +85,5 @@ export class RequestContext {
   }
 }
 
+/** Deeper than any request is nested. */
 const MAX_DEPTH = 128;
-/** What is smaller is parsed in no time, however it is nested. */
-const SMALL_BYTES = 64 * 1024;
-const [QUOTE, BACKSLASH, OPEN_LIST, OPEN_OBJECT, CLOSE_LIST, CLOSE_OBJECT] = [0x22, 0x5c, 0x5b, 0x7b, 0x5d, 0x7d];
-
-/** Whether JSON is nested deeper than any request is. The parser would take half a second a megabyte to find out. */
-function isTooDeep(body: Buffer): boolean {
-  if (body.length <= SMALL_BYTES) return false;
-  let depth = 0;
-  for (let i = 0; i < body.length; i++) {
-    const byte = body[i];
-    if (byte === QUOTE) {
-      for (i++; i < body.length && body[i] !== QUOTE; i++) if (body[i] === BACKSLASH) i++;
-    } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
-      if (++depth > MAX_DEPTH) return true;
-    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--;
-  }
-  return false;
-}

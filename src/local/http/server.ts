@@ -4,8 +4,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { allowsName, hostName, isLoopback } from '../../support/http/access.js';
-import { close, listen } from '../../support/http/listen.js';
-import type { Fault } from '../dials/faults.js';
+import { close, listenOn } from '../../support/http/listen.js';
+import type { Fault } from '../controls/faults.js';
 import { toFailure } from '../queue/failure.js';
 import { readBody } from './body.js';
 import { ByteBudget } from './byteBudget.js';
@@ -41,12 +41,10 @@ export interface HttpServerOptions {
 
 /** Carries requests from the socket to their endpoint and the answers back, with the faults that were ordered. */
 export class HttpServer {
-  readonly #options: HttpServerOptions;
   readonly #server: Server;
   readonly #bodies: ByteBudget;
 
-  constructor(options: HttpServerOptions) {
-    this.#options = options;
+  constructor(private readonly options: HttpServerOptions) {
     const { requestTimeoutMs: requestTimeout, maxRequestBytes } = options;
     this.#bodies = new ByteBudget(LARGEST_BODIES * maxRequestBytes);
     this.#server = createServer(
@@ -62,7 +60,7 @@ export class HttpServer {
   }
 
   listen(): Promise<AddressInfo> {
-    return listen(this.#server, this.#options.port, this.#options.host);
+    return listenOn(this.#server, this.options.port, this.options.host);
   }
 
   /** Stops listening and cuts every connection. */
@@ -81,10 +79,10 @@ export class HttpServer {
       const { context, releaseBody } = await this.#read(request, gone.signal);
       release = releaseBody;
       seen = see(context);
-      this.#options.onRequest?.(seen);
-      const fault = this.#options.nextFault(context.method, context.endpoint);
-      await delay(this.#options.latencyMs(context.endpoint) + (fault?.type === 'delay' ? fault.delayMs : 0));
-      if (fault?.type === 'pause') this.#options.onPause(fault);
+      this.options.onRequest?.(seen);
+      const fault = this.options.nextFault(context.method, context.endpoint);
+      await delay(this.options.latencyMs(context.endpoint) + (fault?.type === 'delay' ? fault.delayMs : 0));
+      if (fault?.type === 'pause') this.options.onPause(fault);
       if (fault?.type === 'reset' && fault.when !== 'after') return reset(request.socket);
       const reply = fault?.type === 'status' ? faultReply(fault) : await this.#answer(context);
       if (fault?.type === 'reset' || gone.signal.aborted) return reset(request.socket);
@@ -93,13 +91,13 @@ export class HttpServer {
         truncate(response, reply.status, reply.headers, await contentOf(reply), fault.keepBytes);
       else await write(response, reply);
     } catch (error) {
-      const reply = this.#options.writeError(toHttpError(error));
+      const reply = this.options.writeError(toHttpError(error));
       status = reply.status;
       await write(response, request.complete ? reply : cutting(request, reply)).catch(() => undefined);
     } finally {
       release?.();
       if (seen !== undefined) {
-        this.#options.onResponse?.({ request: seen, status, durationMs: performance.now() - startedAt });
+        this.options.onResponse?.({ request: seen, status, durationMs: performance.now() - startedAt });
       }
     }
   }
@@ -110,7 +108,7 @@ export class HttpServer {
     signal: AbortSignal,
   ): Promise<{ readonly context: RequestContext; readonly releaseBody?: () => void }> {
     const { host } = request.headers;
-    if (isLoopback(this.#options.host) && !allowsName(hostName(host ?? ''), this.#options.host))
+    if (isLoopback(this.options.host) && !allowsName(hostName(host ?? ''), this.options.host))
       throw new HttpError(403, 'this Host header is not allowed here');
     const url = urlOf(request);
     if (!url.pathname.startsWith(API_PREFIX)) throw new HttpError(404, 'not found');
@@ -126,15 +124,15 @@ export class HttpServer {
         `http://${host ?? 'localhost'}`,
         signal,
       );
-    if (!this.#options.authorize(make(Buffer.alloc(0)))) throw new HttpError(401, 'a valid X-API-Key header is needed');
+    if (!this.options.authorize(make(Buffer.alloc(0)))) throw new HttpError(401, 'a valid X-API-Key header is needed');
     // Nothing is read of a GET, which may come without the key.
     if (request.method === 'GET') return { context: make(Buffer.alloc(0)) };
-    const { bytes, release } = await readBody(request, this.#options.maxRequestBytes, this.#bodies);
+    const { bytes, release } = await readBody(request, this.options.maxRequestBytes, this.#bodies);
     return { context: make(bytes), releaseBody: release };
   }
 
   async #answer(context: RequestContext): Promise<Reply> {
-    const match = this.#options.router.find(context.method, context.endpoint);
+    const match = this.options.router.find(context.method, context.endpoint);
     if (match === undefined) throw new HttpError(404, 'not found');
     if (match === 'method') throw new HttpError(405, 'method not allowed');
     return match.route.handle(context.with(match.params));

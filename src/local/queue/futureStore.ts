@@ -19,20 +19,17 @@ const REQUEST_ID = /^[0-9a-f]{12}-(\d+)$/;
 export class FutureStore {
   readonly #nonce = randomBytes(6).toString('hex');
   readonly #futures = new Map<string, LocalFuture>();
-  readonly #options: FutureStoreOptions;
   #count = 0;
   #keptBytes = 0;
 
-  constructor(options: FutureStoreOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: FutureStoreOptions) {}
 
   create(owner: FutureOwner, onSettled: (future: LocalFuture) => void = () => undefined): LocalFuture {
     this.#forgetOld();
-    const { plainIds = false } = this.#options;
+    const { plainIds = false } = this.options;
     const requestId = plainIds ? String(++this.#count) : `${this.#nonce}-${this.#count++}`;
-    const future = new LocalFuture(requestId, owner, this.#options.now(), (settled) => {
-      settled.settledAt = this.#options.now();
+    const future = new LocalFuture(requestId, owner, this.options.now(), (settled) => {
+      settled.settledAt = this.options.now();
       this.#keptBytes += bytesOf(settled);
       onSettled(settled);
     });
@@ -68,10 +65,10 @@ export class FutureStore {
 
   /** Futures settle nearly in the order they were made, so the old ones stand first. */
   #forgetOld(): void {
-    const before = this.#options.now() - this.#options.keepMs;
+    const before = this.options.now() - this.options.keepMs;
     for (const future of this.#futures.values()) {
       if (future.settledAt === undefined) continue;
-      if (future.settledAt >= before && this.#keptBytes <= this.#options.keepBytes) return;
+      if (future.settledAt >= before && this.#keptBytes <= this.options.keepBytes) return;
       this.#drop(future);
     }
   }

@@ -15,7 +15,6 @@ export interface LockstepClockOptions {
  * length, work that arrives together is a cycle. A model still busy with an earlier cycle takes part in the next one after it is done.
  */
 export class LockstepClock {
-  readonly #options: LockstepClockOptions;
   readonly #waiting = new Set<Lane>();
   readonly #epoch: number;
   #clockMs: number;
@@ -24,8 +23,7 @@ export class LockstepClock {
   #closed = false;
   #cancelTimer: (() => void) | undefined;
 
-  constructor(options: LockstepClockOptions) {
-    this.#options = options;
+  constructor(private readonly options: LockstepClockOptions) {
     this.#clockMs = options.clockMs;
     this.#epoch = options.now();
   }
@@ -85,7 +83,7 @@ export class LockstepClock {
       return;
     }
     if (this.#clockMs === Infinity) return;
-    const elapsed = this.#options.now() - this.#epoch;
+    const elapsed = this.options.now() - this.#epoch;
     const boundary = Math.floor(elapsed / this.#clockMs) + 1;
     const timer = setTimeout(() => start(Math.max(boundary, this.#cycle + 1)), boundary * this.#clockMs - elapsed);
     this.#setTimer(() => clearTimeout(timer));
@@ -107,7 +105,7 @@ export class LockstepClock {
   async #run(lane: Lane, operations: readonly Operation[], cycle: number): Promise<void> {
     lane.running = true;
     for (const operation of operations) {
-      const startedAt = this.#options.now();
+      const startedAt = this.options.now();
       try {
         const ran = await operation.run(cycle);
         if (ran.type === 'later') void settle(operation, ran.result);
@@ -115,7 +113,7 @@ export class LockstepClock {
       } catch (error) {
         operation.future.reject(toFailure(error));
       }
-      this.#options.onRun?.(operation, cycle, startedAt, this.#options.now());
+      this.options.onRun?.(operation, cycle, startedAt, this.options.now());
     }
     lane.running = false;
     if (lane.hasReady) this.wake(lane);

@@ -1,5 +1,6 @@
 import { appendFile, readFile } from 'node:fs/promises';
 import { Mutex } from '../store/mutex.js';
+import { parseJson } from '../../support/parseJson.js';
 
 export interface AuditEntry {
   readonly timestamp: string;
@@ -60,11 +61,5 @@ async function readEntries(path: string): Promise<AuditEntry[]> {
   return text
     .split('\n')
     .slice(-KEPT)
-    .flatMap((line) => {
-      try {
-        return line === '' ? [] : [JSON.parse(line) as AuditEntry];
-      } catch {
-        return [];
-      }
-    });
+    .flatMap((line) => (parseJson(line) as AuditEntry | undefined) ?? []);
 }

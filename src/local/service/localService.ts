@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { Dialect } from '../dialect/dialect.js';
 import { skyrlDialect } from '../dialect/skyrlDialect.js';
 import { tinkerDialect } from '../dialect/tinkerDialect.js';
-import { Dials } from '../dials/dials.js';
+import { Controls } from '../controls/controls.js';
 import type { LossFunction } from '../engine/types.js';
 import type { EnginePort } from '../enginePort.js';
 import { Authenticator, LOCAL_USER } from '../http/auth.js';
@@ -19,65 +18,21 @@ import { EphemeralStates } from '../store/ephemeralStates.js';
 import { JsonRecords } from '../store/jsonRecords.js';
 import { steadyClock } from '../../support/steadyClock.js';
 import { sizeBytes, tinkerPath, type Manifest } from '../store/manifest.js';
-import { writeTokenizer } from '../store/tokenizerFiles.js';
+import { Tokenizers } from '../store/tokenizers.js';
+import type { OpenedModel } from '../weights/OpenedModel.js';
 import { AuditLog } from './auditLog.js';
 import { Idempotency } from './idempotency.js';
-import { Models } from './models.js';
+import type { LocalModel } from './models.js';
 import { isRunRecord, type RunRecord } from './runs.js';
 import { SamplerPool } from './samplerPool.js';
-import { isSamplerRecord, SamplingSessions, type SamplerRecord } from './samplingSessions.js';
+import { isSamplerRecord, type SamplingSession } from './samplingSessions.js';
 import { isSessionRecord, Sessions, type SessionRecord } from './sessions.js';
 import { Traces } from './traces.js';
 import { Uploads } from './uploads.js';
 import { UsageLedger } from './usageLedger.js';
 
 /** Everything the endpoints share. */
-export interface LocalService {
-  readonly options: ResolvedOptions;
-  readonly dialect: Dialect;
-  readonly now: () => number;
-  /** For durations: see {@link steadyClock}. */
-  readonly steadyNow: () => number;
-  readonly startedAt: number;
-  readonly engine: EnginePort;
-  readonly auth: Authenticator;
-  readonly dials: Dials;
-  readonly clock: LockstepClock;
-  readonly futures: FutureStore;
-  readonly sessions: Sessions;
-  readonly runs: JsonRecords<RunRecord>;
-  readonly models: Models;
-  readonly samplingSessions: SamplingSessions;
-  readonly samplers: SamplerPool;
-  /** Samplers that outlive this process, by id. */
-  readonly samplerRecords: JsonRecords<SamplerRecord>;
-  readonly checkpoints: CheckpointStore;
-  readonly ephemeral: EphemeralStates;
-  readonly urls: SignedUrls;
-  readonly uploads: Uploads;
-  readonly usage: UsageLedger;
-  readonly audit: AuditLog;
-  readonly traces: Traces;
-  readonly idempotency: Idempotency;
-  /** Uploaded losses by their id. */
-  readonly customLosses: Map<string, CustomLoss>;
-  /** How to stop the samples that are running or waiting. */
-  readonly cancels: Map<string, AbortController>;
-  /** A folder with the models' tokenizer as Hugging Face lays it out; written when it is first asked for. */
-  tokenizerFolder(): Promise<string>;
-  /** An id for a sampled sequence that no other sequence has. */
-  nextSequenceId(): string;
-  makeLane(modelId: string): Lane;
-  /** Marks a run as used now. */
-  touchRun(runId: string): void;
-  lastRequestAt(run: RunRecord): string;
-  /** The project of a request, or the default one. @throws HttpError 422 for a name that is not allowed. */
-  checkProject(projectId: string | undefined): string;
-  /** Writes into the audit log what was done to a checkpoint. */
-  noteCheckpoint(action: CheckpointAction, manifest: Manifest, details?: Readonly<Record<string, unknown>>): void;
-  /** Stops the timers and waits for what is being written. */
-  close(): Promise<void>;
-}
+export type LocalService = Awaited<ReturnType<typeof openService>>;
 
 export interface CustomLoss {
   readonly sessionId: string;
@@ -97,10 +52,14 @@ export interface ServiceParts {
   readonly engine: EnginePort;
   readonly apiKey: string;
   readonly dataFolder: string;
+  /** Base models from files; the engine has their weights. */
+  readonly opened?: readonly Pick<OpenedModel, 'shape' | 'tokenizerFiles'>[];
 }
 
 /** Opens the data folder and puts the parts together. */
-export async function openService({ options, engine, apiKey, dataFolder }: ServiceParts): Promise<LocalService> {
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- its type is what LocalService is made of
+export async function openService(parts: ServiceParts) {
+  const { options, engine, apiKey, dataFolder, opened = [] } = parts;
   const now = () => Date.now();
   const steadyNow = steadyClock(() => performance.timeOrigin + performance.now());
   const dialect = options.dialect === 'skyrl' ? skyrlDialect : tinkerDialect(options.tryAgainAs);
@@ -139,10 +98,10 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
       });
     },
   });
-  const dials = new Dials(options, clock, () => futures.notifyAll());
-  const models = new Models();
+  const controls = new Controls(options, clock, () => futures.notifyAll());
+  const models = new Map<string, LocalModel>();
   const customLosses = new Map<string, CustomLoss>();
-  const samplingSessions = new SamplingSessions();
+  const samplingSessions = new Map<string, SamplingSession>();
   const samplers = new SamplerPool(engine, options.maxResidentSamplers);
   const sessions = new Sessions({
     records: sessionRecords,
@@ -151,8 +110,9 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
     newId: () => dialect.sessionId(),
     ttlMs: options.sessionTtlMs,
     onEnd: (sessionId) => {
-      for (const { modelId, lane } of models.ofSession(sessionId)) {
-        models.remove(modelId);
+      for (const { modelId, lane, ...model } of models.values()) {
+        if (model.sessionId !== sessionId) continue;
+        models.delete(modelId);
         // Work that was accepted still runs; the model goes after it.
         lane.retire({
           future: futures.create({ requestType: 'UnloadModel' }),
@@ -166,8 +126,9 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
       for (const sampler of samplerRecords.values()) {
         if (sampler.sessionId === sessionId) void samplerRecords.delete(sampler.id).catch(() => undefined);
       }
-      for (const { id, source } of samplingSessions.ofSession(sessionId)) {
-        samplingSessions.remove(id);
+      for (const { id, source, ...sampler } of samplingSessions.values()) {
+        if (sampler.sessionId !== sessionId) continue;
+        samplingSessions.delete(id);
         void ephemeral.forget(id).catch(() => undefined);
         samplers.release(source.key);
       }
@@ -175,11 +136,12 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
   });
   const auth = new Authenticator(apiKey, options.jwtTtlMs, now);
   const lastRequests = new Map<string, string>();
-  let tokenizer: Promise<string> | undefined;
+  const tokenizers = new Tokenizers(join(dataFolder, 'tokenizer'), opened);
   return {
     options,
     dialect,
     now,
+    /** For durations: see {@link steadyClock}. */
     steadyNow,
     startedAt: now(),
     engine,
@@ -189,7 +151,7 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
     usage,
     audit,
     traces,
-    dials,
+    controls,
     clock,
     futures,
     sessions,
@@ -197,22 +159,36 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
     models,
     samplingSessions,
     samplers,
+    /** Samplers that outlive this process, by id. */
     samplerRecords,
     checkpoints,
     ephemeral,
     idempotency: new Idempotency(),
+    /** Uploaded losses by their id. */
     customLosses,
-    cancels: new Map(),
-    tokenizerFolder: () => (tokenizer ??= writeTokenizer(join(dataFolder, 'tokenizer'))),
-    nextSequenceId: () => `seq-${randomUUID()}`,
-    makeLane: (modelId) => new Lane(modelId, clock.wake, dialect.order),
-    touchRun: (runId) => void lastRequests.set(runId, new Date(now()).toISOString()),
-    lastRequestAt: ({ runId, lastRequestAt }) => lastRequests.get(runId) ?? lastRequestAt,
-    checkProject: (projectId = DEFAULT_PROJECT) => {
+    /** How to stop the samples that are running or waiting. */
+    cancels: new Map<string, AbortController>(),
+    /** A folder with a base model's tokenizer as Hugging Face lays it out; written when it is first asked for. */
+    tokenizerFolder: (baseModel: string): Promise<string> => tokenizers.folder(baseModel),
+    /** Whether a base model was opened from files, so that its tokenizer comes with it. */
+    isOpened: (baseModel: string): boolean => tokenizers.isOpened(baseModel),
+    /** An id for a sampled sequence that no other sequence has. */
+    nextSequenceId: (): string => `seq-${randomUUID()}`,
+    makeLane: (modelId: string): Lane => new Lane(modelId, clock.wake, dialect.order),
+    /** Marks a run as used now. */
+    touchRun: (runId: string): void => void lastRequests.set(runId, new Date(now()).toISOString()),
+    lastRequestAt: ({ runId, lastRequestAt }: RunRecord): string => lastRequests.get(runId) ?? lastRequestAt,
+    /** The project of a request, or the default one. @throws HttpError 422 for a name that is not allowed. */
+    checkProject: (projectId = DEFAULT_PROJECT): string => {
       if (!/^[A-Za-z0-9_.:-]{1,128}$/.test(projectId)) throw new HttpError(422, 'not a project id');
       return projectId;
     },
-    noteCheckpoint: (action, manifest, details = {}) => {
+    /** Writes into the audit log what was done to a checkpoint. */
+    noteCheckpoint: (
+      action: CheckpointAction,
+      manifest: Manifest,
+      details: Readonly<Record<string, unknown>> = {},
+    ): void => {
       const path = tinkerPath(manifest);
       const sessionId = runs.get(manifest.runId)?.sessionId;
       const { baseModel } = manifest;
@@ -228,7 +204,8 @@ export async function openService({ options, engine, apiKey, dataFolder }: Servi
         ...(typeof details['purpose'] === 'string' ? { purpose: details['purpose'] } : {}),
       });
     },
-    async close() {
+    /** Stops the timers and waits for what is being written. */
+    async close(): Promise<void> {
       sessions.close();
       clock.close();
       await Promise.all([

@@ -17,7 +17,6 @@ const CLONE_BLOCK = 1_000_000_000n;
 export class SamplingSession {
   readonly recent = new RecentRequests();
   readonly #logs = new Map<number, CompletionLog>();
-  #clients: number;
 
   /** `clients` is the number of clients that may have joined before. */
   constructor(
@@ -26,14 +25,12 @@ export class SamplingSession {
     readonly source: SamplerSource,
     /** Of the request that made it. */
     readonly digest: string,
-    clients = 0,
-  ) {
-    this.#clients = clients;
-  }
+    private clients = 0,
+  ) {}
 
   /** A number for one more client of this sampler; the first is 1. */
   join(): number {
-    return ++this.#clients;
+    return ++this.clients;
   }
 
   logOf(clone: number): CompletionLog {
@@ -61,23 +58,3 @@ export const isSamplerRecord = (value: unknown): value is SamplerRecord => {
   const record = value as Partial<SamplerRecord> | null;
   return record?.version === 1 && typeof record.id === 'string' && typeof record.sessionId === 'string';
 };
-
-export class SamplingSessions {
-  readonly #sessions = new Map<string, SamplingSession>();
-
-  find(id: string): SamplingSession | undefined {
-    return this.#sessions.get(id);
-  }
-
-  add(session: SamplingSession): void {
-    this.#sessions.set(session.id, session);
-  }
-
-  ofSession(sessionId: string): SamplingSession[] {
-    return [...this.#sessions.values()].filter((session) => session.sessionId === sessionId);
-  }
-
-  remove(id: string): void {
-    this.#sessions.delete(id);
-  }
-}

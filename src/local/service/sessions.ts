@@ -38,13 +38,11 @@ export type NewSession = Pick<SessionRecord, 'tags' | 'sdkVersion' | 'projectId'
 
 /** The sessions of this server: who is active, who has finished and how. */
 export class Sessions {
-  readonly #options: SessionsOptions;
   readonly #lastSeen = new Map<string, number>();
   readonly #times: () => number;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: SessionsOptions) {
-    this.#options = options;
+  constructor(private readonly options: SessionsOptions) {
     this.#times = distinctTimes(options.now);
     for (const { sessionId, status } of options.records.values()) {
       if (status.type === 'active') this.#lastSeen.set(sessionId, options.steadyNow());
@@ -58,14 +56,14 @@ export class Sessions {
   async create(session: NewSession): Promise<SessionRecord> {
     const record: SessionRecord = {
       version: 1,
-      sessionId: this.#options.newId(),
+      sessionId: this.options.newId(),
       createdAt: new Date(this.#times()).toISOString(),
       status: { type: 'active' },
       ...session,
     };
-    this.#lastSeen.set(record.sessionId, this.#options.steadyNow());
+    this.#lastSeen.set(record.sessionId, this.options.steadyNow());
     try {
-      await this.#options.records.put(record.sessionId, record);
+      await this.options.records.put(record.sessionId, record);
     } catch (error) {
       this.#lastSeen.delete(record.sessionId);
       throw error;
@@ -75,18 +73,18 @@ export class Sessions {
 
   /** Newest first. */
   list(): SessionRecord[] {
-    return this.#options.records
+    return this.options.records
       .values()
       .sort((a, b) => b.createdAt.localeCompare(a.createdAt) || b.sessionId.localeCompare(a.sessionId));
   }
 
   find(sessionId: string): SessionRecord | undefined {
-    return this.#options.records.get(sessionId);
+    return this.options.records.get(sessionId);
   }
 
   /** @throws HttpError 404. */
   get(sessionId: string): SessionRecord {
-    const record = this.#options.records.get(sessionId);
+    const record = this.options.records.get(sessionId);
     if (record === undefined) throw new HttpError(404, `there is no session ${sessionId.slice(0, 100)}`);
     return record;
   }
@@ -100,36 +98,36 @@ export class Sessions {
       const detail = 'detail' in status && typeof status.detail === 'string' ? `, ${status.detail}` : '';
       throw new HttpError(410, `session ${sessionId} is over: ${status.type}${detail}`);
     }
-    this.#lastSeen.set(sessionId, this.#options.steadyNow());
+    this.#lastSeen.set(sessionId, this.options.steadyNow());
     return record;
   }
 
   /** Marks a session as alive, if it is. */
   touch(sessionId: string): void {
-    if (this.#lastSeen.has(sessionId)) this.#lastSeen.set(sessionId, this.#options.steadyNow());
+    if (this.#lastSeen.has(sessionId)) this.#lastSeen.set(sessionId, this.options.steadyNow());
   }
 
   /** Ends a session. The first reason wins: ending it again changes nothing. */
   async finish(sessionId: string, status: SessionStatus): Promise<void> {
     const record = this.get(sessionId);
     if (record.status.type !== 'active') return;
-    const written = this.#options.records.put(sessionId, { ...record, status });
+    const written = this.options.records.put(sessionId, { ...record, status });
     this.#lastSeen.delete(sessionId);
-    this.#options.onEnd(sessionId);
+    this.options.onEnd(sessionId);
     await written;
   }
 
   async assignProject(sessionId: string, projectId: string): Promise<void> {
-    await this.#options.records.put(sessionId, { ...this.get(sessionId), projectId });
+    await this.options.records.put(sessionId, { ...this.get(sessionId), projectId });
   }
 
   /** Ends every session that has been silent for too long. */
   expire(): void {
-    if (this.#options.ttlMs <= 0) return;
-    const before = this.#options.steadyNow() - this.#options.ttlMs;
+    if (this.options.ttlMs <= 0) return;
+    const before = this.options.steadyNow() - this.options.ttlMs;
     for (const [sessionId, seen] of this.#lastSeen) {
       if (seen >= before) continue;
-      const detail = `no heartbeat for ${this.#options.ttlMs / 1000} s`;
+      const detail = `no heartbeat for ${this.options.ttlMs / 1000} s`;
       void this.finish(sessionId, { type: 'cancelled', detail }).catch(() => undefined);
     }
   }

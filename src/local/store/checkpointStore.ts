@@ -23,15 +23,15 @@ export interface NewCheckpoint {
 
 /** Checkpoints on disk, and an index of them in memory. Paths are found in the index, never made from a request. */
 export class CheckpointStore {
-  readonly #root: string;
-  readonly #now: () => number;
   readonly #times: () => number;
   readonly #byPath: Map<string, Manifest>;
   readonly #mutex = new Mutex();
 
-  private constructor(root: string, now: () => number, manifests: readonly Manifest[]) {
-    this.#root = root;
-    this.#now = now;
+  private constructor(
+    private readonly root: string,
+    private readonly now: () => number,
+    manifests: readonly Manifest[],
+  ) {
     this.#times = distinctTimes(now);
     this.#byPath = new Map(manifests.map((manifest) => [tinkerPath(manifest), manifest]));
   }
@@ -144,9 +144,7 @@ export class CheckpointStore {
 
   setTtl(manifest: Manifest, ttlSeconds: number | null): Promise<Manifest> {
     return this.#change(manifest, ({ expiresAt: _, ...current }) =>
-      ttlSeconds === null
-        ? current
-        : { ...current, expiresAt: new Date(this.#now() + ttlSeconds * 1000).toISOString() },
+      ttlSeconds === null ? current : { ...current, expiresAt: new Date(this.now() + ttlSeconds * 1000).toISOString() },
     );
   }
 
@@ -219,7 +217,7 @@ export class CheckpointStore {
   }
 
   #folder({ runId, type, name }: Pick<Manifest, 'runId' | 'type' | 'name'>): string {
-    return join(this.#root, folderOf(runId), FOLDER_BY_TYPE[type], folderOf(name));
+    return join(this.root, folderOf(runId), FOLDER_BY_TYPE[type], folderOf(name));
   }
 
   async #makeFolder(place: Pick<Manifest, 'runId' | 'type' | 'name'>): Promise<string> {
@@ -229,7 +227,7 @@ export class CheckpointStore {
   }
 
   #expired({ expiresAt }: Manifest): boolean {
-    return expiresAt !== undefined && Date.parse(expiresAt) <= this.#now();
+    return expiresAt !== undefined && Date.parse(expiresAt) <= this.now();
   }
 }
 

@@ -3,18 +3,16 @@ import { join } from 'node:path';
 import { isTemporary, replaceFile } from '../../support/files/writeAtomically.js';
 import { Mutex } from './mutex.js';
 import { folderOf } from './names.js';
+import { parseJson } from '../../support/parseJson.js';
 
 /** Small records, one JSON file each, all of them in memory too. Writes happen in the order of the calls. */
 export class JsonRecords<A extends object> {
   readonly #mutex = new Mutex();
-  readonly #records: Map<string, A>;
 
   private constructor(
     private readonly folder: string,
-    records: Map<string, A>,
-  ) {
-    this.#records = records;
-  }
+    private readonly records: Map<string, A>,
+  ) {}
 
   /** Reads every record for which `isRecord` holds; its id is what `idOf` says. Others are left alone. */
   static async open<A extends object>(
@@ -27,7 +25,7 @@ export class JsonRecords<A extends object> {
     for (const name of await readdir(folder)) {
       if (isTemporary(name)) await rm(join(folder, name), { force: true });
       else if (name.endsWith('.json')) {
-        const value = parse(await readFile(join(folder, name), 'utf8'));
+        const value = parseJson(await readFile(join(folder, name), 'utf8'));
         if (isRecord(value)) records.set(idOf(value), value);
       }
     }
@@ -35,28 +33,28 @@ export class JsonRecords<A extends object> {
   }
 
   get(id: string): A | undefined {
-    return this.#records.get(id);
+    return this.records.get(id);
   }
 
   values(): A[] {
-    return [...this.#records.values()];
+    return [...this.records.values()];
   }
 
   /** In memory at once, on disk when the promise resolves. A new record that cannot be written is forgotten again. */
   async put(id: string, record: A): Promise<void> {
-    const isNew = !this.#records.has(id);
-    this.#records.set(id, record);
+    const isNew = !this.records.has(id);
+    this.records.set(id, record);
     try {
       await this.#mutex.run(() => replaceFile(this.#path(id), `${JSON.stringify(record)}\n`));
     } catch (error) {
-      if (isNew) this.#records.delete(id);
+      if (isNew) this.records.delete(id);
       throw error;
     }
   }
 
   /** Gone from memory at once, from disk when the promise resolves. */
   delete(id: string): Promise<void> {
-    this.#records.delete(id);
+    this.records.delete(id);
     return this.#mutex.run(() => rm(this.#path(id), { force: true }));
   }
 
@@ -66,13 +64,5 @@ export class JsonRecords<A extends object> {
 
   #path(id: string): string {
     return join(this.folder, `${folderOf(id)}.json`);
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

@@ -2,6 +2,7 @@ import { readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isTemporary } from '../../support/files/writeAtomically.js';
 import { FOLDER_BY_TYPE, isManifest, type Manifest } from './manifest.js';
+import { parseJson } from '../../support/parseJson.js';
 
 export const MANIFEST = 'manifest.json';
 
@@ -35,7 +36,7 @@ export async function scanCheckpoint(folder: string): Promise<Manifest | undefin
     await clearFolder(folder);
     return undefined;
   }
-  const manifest = parse(text);
+  const manifest = parseJson(text);
   if (!isManifest(manifest)) return undefined;
   const names = await readdir(folder);
   const expected = new Set(manifest.files.map(({ stored }) => stored));
@@ -55,14 +56,6 @@ export async function clearFolder(folder: string): Promise<void> {
   await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
   });
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 async function folders(path: string): Promise<string[]> {

@@ -1,14 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SPECIAL, SPECIAL_NAMES } from '../engine/model/vocabulary.js';
+import { CHARACTER_OF_BYTE } from '../../support/byteAlphabet.js';
 import { replaceFile } from '../../support/files/writeAtomically.js';
-
-/** The sign that byte-level tokenizers of Hugging Face write for each byte: itself where it prints, else one from U+0100 on. */
-function byteSigns(): string[] {
-  const prints = (byte: number) => (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xff && byte !== 0xad);
-  let others = 0x100;
-  return Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(prints(byte) ? byte : others++));
-}
 
 const flags = { single_word: false, lstrip: false, rstrip: false, normalized: false, special: true };
 const added = [...SPECIAL_NAMES].map(([id, content]) => ({ id, content, ...flags }));
@@ -31,7 +25,7 @@ const tokenizer = () => ({
     end_of_word_suffix: null,
     fuse_unk: false,
     byte_fallback: false,
-    vocab: Object.fromEntries(byteSigns().map((sign, byte) => [sign, byte])),
+    vocab: Object.fromEntries(CHARACTER_OF_BYTE.map((sign, byte) => [sign, byte])),
     merges: [],
   },
 });

@@ -38,7 +38,6 @@ export class NotScalarError extends ValidationError {
 
 /** A loss as a graph, checked and ready to run. */
 export class Program {
-  readonly #nodes: readonly CustomLossNode[];
   readonly #operations: readonly (Operation | undefined)[];
 
   /**
@@ -48,7 +47,7 @@ export class Program {
    */
   constructor(
     readonly inputs: readonly Pick<CustomLossInput, 'name'>[],
-    nodes: readonly CustomLossNode[],
+    private readonly nodes: readonly CustomLossNode[],
     readonly derivedBy: readonly string[] = ['logprobs'],
   ) {
     if (inputs[0]?.name !== derivedBy[0])
@@ -63,7 +62,6 @@ export class Program {
       );
     }
     if (nodes.at(-1)?.op !== 'output') throw new ValidationError('the graph does not end with its output');
-    this.#nodes = nodes;
     this.#operations = nodes.map(operationOf);
     checkReferences(nodes);
   }
@@ -80,7 +78,7 @@ export class Program {
     const leaves = inputs.filter(({ isLeaf }) => isLeaf);
     const resolve = (name: string) => values.get(name)!;
     let next = 0;
-    for (const [index, { op, name, target, args = [], kwargs = {} }] of this.#nodes.entries()) {
+    for (const [index, { op, name, target, args = [], kwargs = {} }] of this.nodes.entries()) {
       if (op === 'placeholder') values.set(name, inputs[next++]!);
       else if (op === 'output') return finish(decodeArgument(args[0], resolve), leaves);
       else {
@@ -142,26 +140,24 @@ const isFirst = (name: string): boolean => name === 'input' || name === 'self';
 
 /** What an operation is called with; remembers what it reads, so that nothing given is left out of the result unseen. */
 class ReadCall implements Call {
-  readonly #args: readonly Value[];
-  readonly #kwargs: Readonly<Record<string, Value>>;
   readonly #read = new Set<string | number>();
 
-  constructor(args: readonly Value[], kwargs: Readonly<Record<string, Value>>) {
-    this.#args = args;
-    this.#kwargs = kwargs;
-  }
+  constructor(
+    private readonly args: readonly Value[],
+    private readonly kwargs: Readonly<Record<string, Value>>,
+  ) {}
 
   get(place: number, name: string): Value | undefined {
     this.#read.add(place).add(name);
-    return this.#kwargs[name] ?? (place === 0 ? (this.#args[0] ?? this.#kwargs['self']) : this.#args[place]);
+    return this.kwargs[name] ?? (place === 0 ? (this.args[0] ?? this.kwargs['self']) : this.args[place]);
   }
 
   rest(place: number): number[] {
-    this.#args.forEach((_, index) => (index < place ? undefined : this.#read.add(index)));
+    this.args.forEach((_, index) => (index < place ? undefined : this.#read.add(index)));
     for (const name of SHAPE_NAMES) this.#read.add(name);
-    const rest = this.#args.slice(place);
+    const rest = this.args.slice(place);
     const list = rest.length === 1 && Array.isArray(rest[0]) ? (rest[0] as readonly Value[]) : rest;
-    const named = SHAPE_NAMES.map((name) => this.#kwargs[name]).find((value) => value !== undefined);
+    const named = SHAPE_NAMES.map((name) => this.kwargs[name]).find((value) => value !== undefined);
     return (list.length === 0 && Array.isArray(named) ? (named as readonly Value[]) : list).map(toNumber);
   }
 
@@ -172,10 +168,10 @@ class ReadCall implements Call {
         `${operation} does not take ${argument} in a custom loss: write it with other operations`,
       );
     };
-    this.#args.forEach((value, place) => {
+    this.args.forEach((value, place) => {
       if (!this.#read.has(place) && !isDefault(value)) refuse(`argument ${place + 1}`);
     });
-    for (const [name, value] of Object.entries(this.#kwargs)) {
+    for (const [name, value] of Object.entries(this.kwargs)) {
       if (this.#read.has(name) || isFirst(name) || isDefault(value)) continue;
       if (!HARMLESS.has(name) || (name === 'inplace' && value === true)) refuse(name);
     }

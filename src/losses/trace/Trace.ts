@@ -25,33 +25,30 @@ export class Trace {
   readonly #inputs = new Set<string>();
   readonly #used = new Set<string>();
   #over = false;
-  #entry: Entry;
 
   /** `entry` is what the caller called to have a loss recorded. */
   constructor(
     readonly loss: string,
-    entry: Entry,
-  ) {
-    this.#entry = entry;
-  }
+    private entry: Entry,
+  ) {}
 
   /** Runs what the caller's code called; errors and nodes within have the line of that call. */
   enter<A>(entry: Entry, run: () => A): A {
-    const outer = this.#entry;
+    const outer = this.entry;
     if (this.#inside) return run();
     this.#inside = true;
-    this.#entry = entry;
+    this.entry = entry;
     try {
       return run();
     } finally {
       this.#inside = false;
-      this.#entry = outer;
+      this.entry = outer;
     }
   }
   #inside = false;
 
   /** An error of the caller's code, with the line it stands in. */
-  error(why: string, { line }: Pick<Recorded, 'line'> = { line: callerLine(this.#entry) }): ValidationError {
+  error(why: string, { line }: Pick<Recorded, 'line'> = { line: callerLine(this.entry) }): ValidationError {
     const place = line();
     return new ValidationError(`loss ${this.loss}${place === undefined ? '' : ` (${place})`}: ${why}`);
   }
@@ -115,7 +112,7 @@ export class Trace {
   }
 
   #remember(name: string, what: string): Tensor {
-    const recorded = { trace: this, name, what, line: callerLine(this.#entry) };
+    const recorded = { trace: this, name, what, line: callerLine(this.entry) };
     this.#recorded.set(name, recorded);
     return new Tensor(recorded);
   }

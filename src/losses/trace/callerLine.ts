@@ -1,4 +1,5 @@
-const PLACE = /\(?((?:file:\/\/|https?:\/\/|[a-zA-Z]:[\\/]|\/)[^()]*:\d+:\d+)\)?$/;
+/** Not inside another address: frames of Node's own are `node:internal/process/task_queues:95:5`. */
+const PLACE = /(?:^|[\s(@])((?:file:\/\/|https?:\/\/|[a-zA-Z]:[\\/]|\/)[^()]*:\d+:\d+)\)?$/;
 
 /** A function that the caller's code called. */
 export type Entry = (...given: never[]) => unknown;

@@ -12,7 +12,7 @@ import {
   type SchedulerLike,
 } from 'rxjs';
 import { toObservable } from '../../support/toObservable.js';
-import { checkIntegers } from '../../support/checks.js';
+import { checkIntegers, checkRenderer } from '../../support/checks.js';
 import { continuePrompt } from '../../chat/renderers/core/continuePrompt.js';
 import type { Message } from '../../chat/renderers/core/Message.js';
 import type { ParsedResponse, Renderer } from '../../chat/renderers/core/Renderer.js';
@@ -120,6 +120,7 @@ interface State extends Episode {
 export function conversation<T, S = SamplingClient>(options: ConversationOptions<T>): RolloutHook<T, S> {
   const { renderer, maxTurns = 10, maxTokens = 65_536, maxSampledTokens = Infinity, maxMs = Infinity } = options;
   const { samplingParams = {}, scheduler = asyncScheduler } = options;
+  checkRenderer('conversation', renderer, 'buildGenerationPrompt');
   checkIntegers({ maxTurns }, 1);
   for (const [name, value] of Object.entries({ maxTokens, maxSampledTokens, maxMs })) {
     if (!(value > 0)) throw new RangeError(`${name} must be > 0, got ${value}`);
@@ -233,6 +234,7 @@ function finished<T>(options: ConversationOptions<T>, state: State, task: T): Ob
       const total = earned + last;
       return {
         turns: state.turns,
+        text: state.answer.text,
         reward: noRewardAtLimit && state.stop !== 'done' ? Math.min(total, 0) : total,
         metrics: { ...state.metrics, [`stop/${state.stop}`]: 1, ...metrics },
         logs: { messages: state.messages, stop: state.stop },

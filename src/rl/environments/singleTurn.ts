@@ -2,6 +2,7 @@ import { concatMap, defer, map, type Observable, type ObservableInput } from 'rx
 import type { Message } from '../../chat/renderers/core/Message.js';
 import type { ParsedResponse, Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { SamplingClient } from '../../client/SamplingClient.js';
+import { checkRenderer } from '../../support/checks.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import type { SamplingParams } from '../../wire/sampling.js';
 import { graded } from '../rewards/graded.js';
@@ -43,6 +44,7 @@ export interface SingleTurnOptions<T> {
  */
 export function singleTurn<T, S = SamplingClient>(options: SingleTurnOptions<T>): GroupAgent<T, S> {
   const { renderer, prompt, reward, samplingParams = {} } = options;
+  checkRenderer('singleTurn', renderer, 'buildGenerationPrompt');
   const params: SamplingParams = { stop: renderer.getStopSequences(), ...samplingParams };
   const what = givenTo(singleTurn, 'the reward of singleTurn');
   const inputOf = (task: T): ModelInput => {
@@ -58,6 +60,7 @@ export function singleTurn<T, S = SamplingClient>(options: SingleTurnOptions<T>)
         map(({ reward: value, metrics }) => ({
           turns: [turn],
           reward: value,
+          text: parsed.text,
           metrics: { 'stop/length': cutOff ? 1 : 0, ...metrics },
           logs: { text: parsed.text },
         })),

@@ -2,25 +2,25 @@ import { forkJoin, from, map, type Observable, of, switchMap } from 'rxjs';
 import { checkFinite, checkPositive } from '../../support/checks.js';
 import type { SamplingClient } from '../../client/SamplingClient.js';
 import { cancelling } from '../../support/cancelling.js';
-import type { ComputesLogprobs } from '../../operators/withReference.js';
+import type { ComputesLogprobs } from '../../operators/data/withReference.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import { ValidationError } from '../../wire/tinkerError.js';
 import type { Agent, Rollout, RolloutHook, Turn } from '../sampling/rollout.js';
 
 /** One of several teachers, and how much its word counts beside the others'. */
 export interface WeightedTeacher {
-  /** Who teaches: anything that computes logprobs, such as a sampling client. */
+  /** The teacher: anything that computes logprobs, such as a sampling client. */
   readonly teacher: ComputesLogprobs;
   /** A number > 0; weights are divided by their sum. */
   readonly weight: number;
 }
 
-/** Who says how likely an answer is: a sampler of any model with the student's tokenizer, or several of them. */
+/** The teacher of a task: a sampler of any model with the student's tokenizer, or several of them. */
 export type Teachers = ComputesLogprobs | readonly WeightedTeacher[];
 
 /** Options of `taught`. */
 export interface TaughtOptions<T> {
-  /** Who teaches; a function where that depends on the task, on the data set it comes from for example. */
+  /** The teacher, or a function that chooses one for each task. */
   readonly teacher: Teachers | ((task: T) => Teachers);
   /** How much a token pulls for each nat that the teacher finds it less likely than the student did: a number > 0. Default 1. */
   readonly coefficient?: number;

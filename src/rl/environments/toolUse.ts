@@ -4,7 +4,6 @@ import type { ToolSpec } from '../../chat/renderers/core/Message.js';
 import type { SamplingClient } from '../../client/SamplingClient.js';
 import { conversation, type ConversationOptions, type Reply } from './conversation.js';
 import { answerTo, type CallResult, callTool } from './callTool.js';
-import { jsonSchemaOf } from './jsonSchemaOf.js';
 import type { RolloutContext, RolloutHook } from '../sampling/rollout.js';
 
 /** A validator as [Standard Schema](https://standardschema.dev) describes it: one of Zod, Valibot, ArkType, Effect, … */
@@ -162,4 +161,33 @@ function specsOf(tools: ToolSet<never>): ToolSpec[] {
     description: tool.description,
     parameters: tool.parameters ?? jsonSchemaOf(name, tool.inputSchema),
   }));
+}
+
+/** What a tool takes, as JSON Schema. @throws TypeError if its validator cannot say it. */
+export function jsonSchemaOf(name: string, schema: StandardSchema): Readonly<Record<string, unknown>> {
+  const { jsonSchema, vendor } = schema['~standard'];
+  if (jsonSchema === undefined) {
+    throw new TypeError(
+      `tool ${name}: schemas of ${vendor} have no JSON Schema that can be read here: pass it as parameters`,
+    );
+  }
+  // What it is written in is nothing to the model, and costs tokens of every prompt.
+  const { $schema: _, ...own } = jsonSchema.input({ target: 'draft-07' });
+  return own;
+}
+
+/**
+ * A tool as it is: it only tells TypeScript what `execute` takes, from `inputSchema`.
+ *
+ * ```ts
+ * rlTool({ description: 'Adds.', inputSchema: z.object({ a: z.number(), b: z.number() }), execute: ({ a, b }) => a + b })
+ * ```
+ */
+export function rlTool<I, T = unknown>(
+  tool: Omit<RlTool<I, T>, 'inputSchema' | 'execute'> & {
+    readonly inputSchema: StandardSchema<I>;
+    readonly execute: (input: I, context: ToolContext<T>) => unknown;
+  },
+): RlTool<I, T> {
+  return tool;
 }

@@ -20,7 +20,7 @@ export interface MadeBatch<T> {
   readonly splits: number;
   /** Of each part, the mean difference to the reference. */
   readonly kl: readonly number[];
-  /** How many groups it holds that training has not been said to be done with. */
+  /** How many of its groups are not yet released to the pacer. */
   readonly unreleased: number;
   /** The order of the first group after it. */
   readonly next: number;
@@ -35,17 +35,16 @@ export interface BatchMakerOptions {
     readonly data: readonly MaskedDatum[];
     readonly kl?: number;
   };
-  /** Training is done with so many groups, because they teach nothing. */
+  /** Called with the number of groups that are done because they teach nothing. */
   readonly release: (groups: number) => void;
   readonly skipped: (groups: number) => void;
 }
 
-/** Of groups that teach nothing, so many batches are held to be shown with the next step; all are counted. */
+/** How many batches of groups that teach nothing are kept for the next step. All of them are counted. */
 const BATCHES_HELD = 8;
 
 /** Makes batches of groups, in their order, and starts a part of a batch as soon as its groups are there. */
 export class BatchMaker<T> {
-  readonly #options: BatchMakerOptions;
   #groups: { readonly group: ScoredGroup<T>; readonly teaches: boolean }[] = [];
   #untaught = 0;
   #tally = new GroupTally();
@@ -60,9 +59,7 @@ export class BatchMaker<T> {
   #closed = 0;
   #isFresh = true;
 
-  constructor(options: BatchMakerOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: BatchMakerOptions) {}
 
   /** The order of the first group that has not been added. */
   get next(): number {
@@ -86,7 +83,7 @@ export class BatchMaker<T> {
 
   /** The batch that this group fills, if it does. */
   add(prepared: PreparedGroup<T>): MadeBatch<T> | undefined {
-    const { groupsPerBatch, minibatches, refill, release } = this.#options;
+    const { groupsPerBatch, minibatches, refill, release } = this.options;
     const { group } = prepared;
     const teaches = group.teaches && prepared.data.length > 0;
     this.#hold(group, teaches);
@@ -120,7 +117,7 @@ export class BatchMaker<T> {
     this.#groups.push({ group, teaches });
     if (teaches) return;
     this.#untaught++;
-    if (this.#untaught <= BATCHES_HELD * this.#options.groupsPerBatch) return;
+    if (this.#untaught <= BATCHES_HELD * this.options.groupsPerBatch) return;
     this.#untaught--;
     this.#groups.splice(
       this.#groups.findIndex((each) => !each.teaches),
@@ -130,7 +127,7 @@ export class BatchMaker<T> {
 
   #trainPart(): void {
     if (this.#part.length === 0) return;
-    const { data, kl } = this.#options.train(this.#part);
+    const { data, kl } = this.options.train(this.#part);
     this.#part = [];
     for (const each of data) this.#data.push(each);
     if (kl !== undefined) this.#kl.push(kl);
@@ -145,8 +142,8 @@ export class BatchMaker<T> {
     this.#unreleased = 0;
     if (this.#data.length === 0) {
       // Its groups stay with the next batch, so that they are seen and counted.
-      this.#options.skipped(unreleased);
-      this.#options.release(unreleased);
+      this.options.skipped(unreleased);
+      this.options.release(unreleased);
       return undefined;
     }
     const batch: MadeBatch<T> = {

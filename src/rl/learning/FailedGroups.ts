@@ -27,7 +27,7 @@ export class FailedGroups {
     }
   }
 
-  /** @throws RolloutsFailedError where this many groups in a row have failed. */
+  /** @throws RolloutsFailedError if this many groups in a row have failed. */
   check(groups: number): void {
     if (this.#inRow < groups) return;
     const [[text, times] = ['no rollout was made', 0]] = [...this.#failures].sort(([, a], [, b]) => b - a);
@@ -37,7 +37,7 @@ export class FailedGroups {
     );
   }
 
-  /** The tasks have ended. @throws RolloutsFailedError where nothing but failures came. */
+  /** The tasks have ended. @throws RolloutsFailedError if nothing but failures came. */
   end(): void {
     if (!this.#anySucceeded && this.#inRow > 0) this.check(this.#inRow);
   }

@@ -1,9 +1,9 @@
 import type { ObservableInput, SchedulerLike } from 'rxjs';
 import type { SamplingClient } from '../../client/SamplingClient.js';
-import type { CheckpointEveryOptions } from '../../operators/checkpointEvery.js';
-import type { EvaluateEveryOptions } from '../../operators/evaluateEvery.js';
-import type { ForwardPasses, Saves, TakesSnapshots, Trainable } from '../../operators/Trainable.js';
-import type { TrainOptions } from '../../operators/train.js';
+import type { CheckpointEveryOptions } from '../../operators/training/checkpointEvery.js';
+import type { EvaluateEveryOptions } from '../../operators/training/evaluateEvery.js';
+import type { ForwardPasses, Saves, TakesSnapshots, Trainable } from '../../operators/training/Trainable.js';
+import type { TrainOptions } from '../../operators/training/train.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import type { LivePolicy } from '../pacing/LivePolicy.js';
 import type { RlListener } from '../pacing/rlEvent.js';
@@ -42,7 +42,7 @@ export interface GrpoOptions<S = SamplingClient> {
   readonly loss?: RlLoss;
   /** Adam's parameters; the learning rate may follow a schedule. Default: betas 0.9 and 0.95, eps 1e-8, a rate of 1e-4. */
   readonly adam?: NonNullable<TrainOptions['adam']>;
-  /** Another optimizer family, in place of `adam`; `type` is its name. */
+  /** Another optimizer family, instead of `adam`; `type` is its name. */
   readonly optimizer?: NonNullable<TrainOptions['optimizer']>;
   /** In how many parts a batch is trained on, each with its own optimizer step: an integer ≥ 1. Default 1. */
   readonly substeps?: number;

@@ -11,8 +11,8 @@ import {
 import { combineOutputs } from '../../wire/combineOutputs.js';
 import { Queue } from '../../support/Queue.js';
 import { cancelling } from '../../support/cancelling.js';
-import { missingMethod } from '../../operators/steps/missingMethod.js';
-import type { ForwardPasses, Saves, TakesSnapshots, Trainable } from '../../operators/Trainable.js';
+import { missingMethod } from '../../operators/training/shared/missingMethod.js';
+import type { ForwardPasses, Saves, TakesSnapshots, Trainable } from '../../operators/training/Trainable.js';
 import type { Datum } from '../../wire/datum.js';
 import type { ForwardBackwardOutput } from '../../wire/training.js';
 import type { RlTrainer } from './GrpoOptions.js';

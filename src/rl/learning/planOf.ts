@@ -1,9 +1,9 @@
 import type { SchedulerLike } from 'rxjs';
 import { checkIntegers } from '../../support/checks.js';
-import type { TrainOptions } from '../../operators/train.js';
+import type { TrainOptions } from '../../operators/training/train.js';
 import type { LivePolicy } from '../pacing/LivePolicy.js';
 import type { GrpoOptions, KlPenaltyOptions } from './GrpoOptions.js';
-import { lossOptions } from './lossOptions.js';
+import { lossOptions } from './rlLoss.js';
 import type { RlResume } from './rlStep.js';
 
 const ADAM = { beta1: 0.9, beta2: 0.95, eps: 1e-8 };

@@ -7,7 +7,9 @@ import type { KlPenaltyOptions } from './GrpoOptions.js';
 import { penalized } from './klPenalty.js';
 import type { Plan } from './planOf.js';
 import { groupData, type MaskedDatum } from './trajectoryData.js';
-import { wholeSequence } from './wholeSequence.js';
+import type { Datum } from '../../wire/datum.js';
+import type { ModelInput } from '../../wire/modelInput.js';
+import type { TensorData } from '../../wire/tensor.js';
 
 /**
  * The group with its datums, and with their log probabilities under the reference where there is a penalty. `onSplit` is told
@@ -64,4 +66,9 @@ function referenceLogprobs(
     toArray(),
     map((found) => found.sort((a, b) => a.index - b.index).map(({ values }) => values)),
   );
+}
+
+/** The sequence a datum was made of: its input, and the last token it predicts. */
+export function wholeSequence({ modelInput, lossFnInputs }: Datum): ModelInput {
+  return modelInput.appendInt((lossFnInputs['target_tokens'] as TensorData).data.at(-1)!);
 }

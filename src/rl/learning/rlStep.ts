@@ -1,8 +1,8 @@
-import type { Step } from '../../operators/step.js';
+import type { Step } from '../../operators/training/step.js';
 import type { ScoredGroup } from './advantages.js';
 import type { Group } from '../sampling/rollout.js';
 
-/** Where a run stands beside its weights: what it takes to continue without losing or doubling a group. */
+/** Resume state of a run, beside its weights: continues without losing or repeating a group. */
 export interface RlResume {
   /** How many steps are done. */
   readonly steps: number;

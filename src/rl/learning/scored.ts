@@ -8,7 +8,11 @@ export function scored<T>(group: Group<T>, options: AdvantagesOptions = {}): Sco
   const rewards = group.trajectories.map(({ reward }) => reward);
   const values = ADVANTAGES[method](rewards);
   const given = method === 'given';
-  const dropped = dropReason(group, given ? spread(group.trajectories, values) : differ(rewards), keepConstant);
+  const dropped = dropReason(
+    group,
+    given ? hasNonZeroAdvantage(group.trajectories, values) : differ(rewards),
+    keepConstant,
+  );
   return {
     ...group,
     advantages: values,
@@ -44,7 +48,7 @@ const ADVANTAGES: Readonly<
 const differ = (rewards: readonly number[]): boolean => rewards.some((reward) => reward !== rewards[0]);
 
 /** Whether any advantage that is given is not 0. */
-function spread(trajectories: readonly Trajectory[], values: readonly number[]): boolean {
+function hasNonZeroAdvantage(trajectories: readonly Trajectory[], values: readonly number[]): boolean {
   return trajectories.some(({ turns }, index) =>
     turns.some(({ advantage = values[index]! }) =>
       typeof advantage === 'number' ? advantage !== 0 : Array.from(advantage).some((each) => each !== 0),

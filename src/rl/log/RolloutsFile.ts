@@ -7,7 +7,6 @@ import { groupRecords } from './rolloutRecords.js';
 /** The file of all rollouts: each group once, in order, and where in the file the groups of each step end. */
 export class RolloutsFile {
   readonly #file: JsonlFile;
-  readonly #decode: ((tokens: Int32Array) => string) | undefined;
   readonly #written = new WeakSet<ScoredGroup>();
   /** By the index of a step: where its groups begin. Holds the steps in flight. */
   readonly #starts = new Map<number, number>();
@@ -17,9 +16,11 @@ export class RolloutsFile {
   #groups = 0;
   #last: number | undefined;
 
-  constructor(path: string, decode: ((tokens: Int32Array) => string) | undefined) {
+  constructor(
+    path: string,
+    private readonly decode: ((tokens: Int32Array) => string) | undefined,
+  ) {
     this.#file = new JsonlFile(path);
-    this.#decode = decode;
   }
 
   add(group: ScoredGroup, iteration: number, beginsBatch = false): void {
@@ -32,7 +33,7 @@ export class RolloutsFile {
       this.#starts.set(iteration, this.#size);
     }
     const place = { iteration, groupIndex: this.#groups++ };
-    for (const record of groupRecords(group, place, this.#decode)) this.#file.append(record);
+    for (const record of groupRecords(group, place, this.decode)) this.#file.append(record);
   }
 
   /** Where the groups of a step end that is done, in bytes; writes those that were not added as they came. */

@@ -59,7 +59,7 @@ export function resumeRl(folder: string, options: ResumeRlOptions = {}): Observa
   );
 }
 
-/** @throws SourceError where there is no such file, BadRowError where it is damaged */
+/** @throws SourceError if the file does not exist, BadRowError if it is damaged */
 function readState(path: string): RlResume {
   let text: string;
   try {

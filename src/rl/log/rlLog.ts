@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { defer, map, type MonoTypeOperatorFunction, Observable, tap } from 'rxjs';
-import type { Step } from '../../operators/step.js';
+import type { Step } from '../../operators/training/step.js';
 import { putAside } from '../../support/files/putAside.js';
 import { writeAtomically } from '../../support/files/writeAtomically.js';
 import { metricsLog, type MetricsLogOptions } from '../../sinks/metricsLog.js';

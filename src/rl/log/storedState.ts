@@ -3,6 +3,7 @@ import { type ModelInput, ModelInputCodec } from '../../wire/modelInput.js';
 import { BadRowError } from '../../sources/SourceError.js';
 import type { RlResume } from '../learning/rlStep.js';
 import type { Trajectory, Turn } from '../sampling/rollout.js';
+import type { Pace } from '../pacing/Pace.js';
 
 /** What lies beside a checkpoint: where the run stands, and how long the log of its rollouts was. */
 export interface StoredState {
@@ -59,7 +60,7 @@ interface Stored {
   readonly resume: Omit<RlResume, 'finished'> & { readonly finished: readonly StoredGroup[] };
 }
 
-/** @throws BadRowError where it is not what `encodeState` wrote. */
+/** @throws BadRowError if it is not what `encodeState` wrote. */
 export function decodeState(text: string, path: string): StoredState {
   let stored: Stored;
   try {
@@ -104,5 +105,14 @@ function decoded(stored: Stored, path: string): StoredState {
   return { rolloutsBytes: stored.rolloutsBytes, resume: { ...stored.resume, finished } };
 }
 
-/** Where the state beside a checkpoint of so many steps is kept. */
+/** The file with the state of the checkpoint after `steps` steps. */
 export const stateFile = (steps: number): string => `rl-state-${String(steps).padStart(6, '0')}.json`;
+
+/** Resume state to save with the weights of step `steps`, which contain the groups before `next`. */
+export function resumeState({ finished }: Pace, steps: number, next: number): RlResume {
+  const waiting = [...finished.values()]
+    // Sampled by weights that this checkpoint does not have yet: such a group is sampled again.
+    .filter(({ order, trajectories }) => order >= next && trajectories.every((each) => each.step <= steps))
+    .sort((a, b) => a.order - b.order);
+  return { steps, next, finished: waiting.map(({ task: _, ...group }) => group) };
+}

@@ -1,7 +1,7 @@
 import { type MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { Queue } from '../../support/Queue.js';
-import { currentGate, Gate, withGate } from '../../operators/gate.js';
-import { Downstream, type Heard, listen } from '../../operators/gates/listen.js';
+import { currentGate, Gate, withGate } from '../../operators/pressure/gate.js';
+import { Downstream, type Heard, listen } from '../../operators/pressure/shared/listen.js';
 import type { LivePolicy } from './LivePolicy.js';
 import type { RlListener } from './rlEvent.js';
 
@@ -43,7 +43,7 @@ export function admit<T, S>(
       };
 
       const advance = () => {
-        // Training that is done synchronously comes back here from within the loop, which goes on by itself.
+        // Re-entrant call from synchronous training: the running loop handles it.
         if (busy) return;
         busy = true;
         try {
@@ -79,7 +79,7 @@ export function admit<T, S>(
         },
       };
       withGate(gate, () => listen(source, downstream, outer, undefined));
-      // Behind the source, which must not go on into nothing; who shares it must.
+      // Unsubscribe from the source first, then open the gate for its other subscribers.
       subscriber.add(() => {
         waiting.clear();
         gate.set(true);

@@ -1,6 +1,6 @@
 import type { RlEvent, RlListener } from './rlEvent.js';
 
-/** Tells a listener, if there is one; where there is none, prints what a run must not lose without a word. */
+/** Calls the listener. Without one, prints the events that must not be lost silently. */
 export function reporter(listener: RlListener | undefined): RlListener {
   let skippedBefore = false;
   const print = (event: RlEvent): void => {

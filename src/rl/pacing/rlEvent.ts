@@ -3,7 +3,6 @@ import type { Turn } from '../sampling/rollout.js';
 
 /** What a run of reinforcement learning tells while it runs. Nothing waits without saying for what. */
 export type RlEvent =
-  /** Nothing new starts until what it waits for has happened. */
   | {
       /** Nothing new starts until something else has happened: see `for`. */
       readonly type: 'rl-waiting';
@@ -67,7 +66,6 @@ export type RlEvent =
       /** The group's number. */
       readonly order: number;
     } & SampleEvent)
-  /** A rollout failed; `final` says whether it is tried again. */
   | {
       /** A rollout failed. */
       readonly type: 'rollout-failed';
@@ -82,27 +80,24 @@ export type RlEvent =
       /** Why it failed. */
       readonly error: unknown;
     }
-  /** A group is not trained on. It still counts in the metrics. */
   | {
-      /** A group is not trained on. */
+      /** A group is not trained on. It still counts in the metrics. */
       readonly type: 'group-dropped';
       /** The group's number. */
       readonly order: number;
       /** Why it was dropped. */
       readonly reason: DropReason;
     }
-  /** No group of a batch taught anything: there was no optimizer step, and the next tasks are taken. */
   | {
-      /** A batch had nothing to train on. */
+      /** No group of a batch taught anything: there was no optimizer step, and the next tasks are taken. */
       readonly type: 'batch-skipped';
       /** How many groups it had. */
       readonly groups: number;
       /** Why it was skipped. */
       readonly reason: string;
     }
-  /** At the end: groups after the last step, none of which taught anything, so that no step counts them. */
   | {
-      /** The last groups taught nothing. */
+      /** At the end: groups after the last step, none of which taught anything, so that no step counts them. */
       readonly type: 'groups-untaught';
       /** How many groups these are. */
       readonly groups: number;
@@ -113,7 +108,6 @@ export type RlEvent =
       /** Their metrics, under the names that steps have. */
       readonly metrics: Readonly<Record<string, number>>;
     }
-  /** New weights can be sampled from. */
   | {
       /** New weights are available for sampling. */
       readonly type: 'policy-published';
@@ -150,9 +144,8 @@ export type SampleEvent = {
       /** The service's id of the request. */
       readonly requestId: string | undefined;
     }
-  /** Also for an abandoned sample, which has no error. */
   | {
-      /** A sample failed. */
+      /** A sample failed, or was abandoned, which has no error. */
       readonly type: 'sample-failed';
       /** Why it failed. */
       readonly error?: unknown;

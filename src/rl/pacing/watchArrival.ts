@@ -31,8 +31,8 @@ interface Watch {
 }
 
 /**
- * The groups, while training waits for none of them in vain. An operator between `rollouts` and `grpo` that drops groups, `filter` for
- * example, would let both wait for each other for ever: that is a warning after a minute, and an error after `timeoutMs` more.
+ * Passes groups on, and notices when training waits for groups that never arrive. An operator between `rollouts` and `grpo` that drops
+ * groups, such as `filter`, would make both wait forever. That is a warning after a minute, and an error after `timeoutMs` more.
  */
 export function watchArrival<T>(
   groups: Observable<Group<T>>,

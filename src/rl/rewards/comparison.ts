@@ -1,9 +1,4 @@
-import { defer, map, type Observable, retry } from 'rxjs';
-import { checkIntegers } from '../../support/checks.js';
-import { cancelling } from '../../support/cancelling.js';
-import { seedFrom } from '../../support/random.js';
-import { splitShared } from './splitShared.js';
-import type { JudgeOptions } from './judge.js';
+import { asking, type JudgeOptions } from './judge.js';
 import type { Compare } from './pairwise.js';
 
 /**
@@ -13,24 +8,8 @@ import type { Compare } from './pairwise.js';
  * the group.
  */
 export function comparison<T>(options: JudgeOptions<T>): Compare<T> {
-  const { sampler, renderer, criteria, samplingParams = { maxTokens: 1024 }, retries = 2 } = options;
-  const { decode = (tokens: Int32Array) => renderer.tokenizer.decode(tokens) } = options;
-  const wanted = (task: T) => (typeof criteria === 'string' ? criteria : criteria(task));
-  const { question = (tries, shared, task) => bothTries(wanted(task), shared, tries) } = options;
-  checkIntegers({ retries }, 0);
-  return (first, second, task, { seed }): Observable<number> => {
-    const { shared, parts } = splitShared([first, second]);
-    const content = question(parts.map(decode), decode(shared), task);
-    const prompt = renderer.buildGenerationPrompt([{ role: 'user', content }]);
-    let attempt = 0;
-    return defer(() => {
-      const params = { seed: seedFrom(seed, attempt++), stop: renderer.getStopSequences(), ...samplingParams };
-      return cancelling(sampler.sample({ prompt, samplingParams: params }));
-    }).pipe(
-      map(({ sequences }) => verdict(renderer.parse(sequences[0]!.tokens).text)),
-      retry({ count: retries }),
-    );
-  };
+  const ask = asking(options, bothTries, verdict);
+  return (first, second, task, { seed }) => ask([first, second], task, seed);
 }
 
 const bothTries = (criteria: string, shared: string, [a, b]: readonly string[]): string =>
@@ -40,7 +19,7 @@ const bothTries = (criteria: string, shared: string, [a, b]: readonly string[]):
 
 const SCORES: Readonly<Record<string, number>> = { a: 1, b: 0, tie: 0.5 };
 
-/** The last word of the text. @throws Error where it is no verdict. */
+/** The last word of the text. @throws Error if it is no verdict. */
 function verdict(text: string): number {
   const word = /(\w+)\W*$/.exec(text)?.[1]?.toLowerCase() ?? '';
   const score = SCORES[word];

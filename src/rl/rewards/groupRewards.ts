@@ -12,7 +12,7 @@ import {
 } from 'rxjs';
 import { checkIntegers, checkPositive } from '../../support/checks.js';
 import { toObservable } from '../../support/toObservable.js';
-import { concatMapAhead } from '../../operators/concatMapAhead.js';
+import { concatMapAhead } from '../../operators/flow/concatMapAhead.js';
 import { reporter } from '../pacing/reporter.js';
 import { failAfter } from '../sampling/failAfter.js';
 import { FailureKinds } from '../sampling/FailureKinds.js';

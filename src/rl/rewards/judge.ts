@@ -1,16 +1,17 @@
-import { concatMap, defer, map, type Observable, retry } from 'rxjs';
+import { defer, map, type Observable, retry } from 'rxjs';
 import { checkIntegers } from '../../support/checks.js';
 import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import { cancelling } from '../../support/cancelling.js';
-import type { Sampleable } from '../../operators/sampleFrom.js';
+import type { Sampleable } from '../../operators/sampling/sampleFrom.js';
 import type { SamplingParams } from '../../wire/sampling.js';
 import { seedFrom } from '../../support/random.js';
 import { splitShared } from './splitShared.js';
+import type { Trajectory } from '../sampling/rollout.js';
 import type { GroupReward } from './groupRewards.js';
 
 /** Options of `judge`. */
 export interface JudgeOptions<T> {
-  /** Who judges: a sampler of any model. */
+  /** The judge: a sampler of any model. */
   readonly sampler: Sampleable;
   /** Writes for the judge and reads what it says. */
   readonly renderer: Renderer;
@@ -39,24 +40,32 @@ export interface JudgeOptions<T> {
  * A judgement that still cannot be read after its retries fails the group.
  */
 export function judge<T>(options: JudgeOptions<T>): GroupReward<T> {
+  const ask = asking(options, allTries, readScores);
+  return (trajectories, task) => ask(trajectories, task, trajectories[0]!.seed);
+}
+
+/** Asks a judge about trajectories, again with another seed while its words cannot be read. */
+export function asking<T, A>(
+  options: JudgeOptions<T>,
+  defaultQuestion: (criteria: string, shared: string, tries: readonly string[]) => string,
+  read: (text: string, tries: number) => A,
+): (trajectories: readonly Trajectory[], task: T, seed: number) => Observable<A> {
   const { sampler, renderer, criteria, samplingParams = { maxTokens: 1024 }, retries = 2 } = options;
   const { decode = (tokens: Int32Array) => renderer.tokenizer.decode(tokens) } = options;
   const wanted = (task: T) => (typeof criteria === 'string' ? criteria : criteria(task));
-  const { question = (tries, shared, task) => allTries(wanted(task), shared, tries) } = options;
+  const { question = (tries, shared, task) => defaultQuestion(wanted(task), shared, tries) } = options;
   checkIntegers({ retries }, 0);
-  return (trajectories, task): Observable<readonly number[]> => {
+  return (trajectories, task, seed) => {
     const { shared, parts } = splitShared(trajectories);
     const content = question(parts.map(decode), decode(shared), task);
     const prompt = renderer.buildGenerationPrompt([{ role: 'user', content }]);
     let attempt = 0;
     return defer(() => {
-      const seed = seedFrom(trajectories[0]!.seed, attempt++);
-      const params = { seed, stop: renderer.getStopSequences(), ...samplingParams };
+      const params = { seed: seedFrom(seed, attempt++), stop: renderer.getStopSequences(), ...samplingParams };
       return cancelling(sampler.sample({ prompt, samplingParams: params }));
     }).pipe(
-      map(({ sequences }) => readScores(renderer.parse(sequences[0]!.tokens).text, parts.length)),
+      map(({ sequences }) => read(renderer.parse(sequences[0]!.tokens).text, parts.length)),
       retry({ count: retries }),
-      concatMap((scores) => [scores]),
     );
   };
 }
@@ -72,7 +81,7 @@ function allTries(criteria: string, shared: string, parts: readonly string[]): s
   );
 }
 
-/** The last list of so many numbers in the text. @throws Error where there is none. */
+/** The last list of `count` numbers in the text. @throws Error if there is none. */
 function readScores(text: string, count: number): readonly number[] {
   const lists = [...text.matchAll(/\[([^[\]]*)\]/g)].map(([, inside]) => inside!.split(',').map((part) => part.trim()));
   const scores = lists

@@ -69,7 +69,7 @@ export function pairwise<T>(compare: Compare<T>, options: PairwiseOptions = {}):
     return defer(() => {
       let all: readonly Match[] = [];
       return from(Array.from({ length: Math.ceil(Math.log2(count)) })).pipe(
-        // Who meets whom depends on the rounds before.
+        // The pairs depend on the rounds before.
         concatMap(() => play(meetings(count, all))),
         map((played) => (all = [...all, ...played])),
         last(),

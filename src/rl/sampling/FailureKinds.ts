@@ -2,17 +2,14 @@ import { isTinkerError } from '../../wire/tinkerError.js';
 import type { RlListener } from '../pacing/rlEvent.js';
 import { ownPlace } from './ownPlace.js';
 
-/** So many kinds are told; messages that differ every time would fill the screen. */
+/** Maximum number of kinds to report: messages that always differ would fill the screen. */
 const MOST_TOLD = 10;
 
 /** Warns of failed rollouts: of each kind the first, with its place in the user's code; the others are counted until the end. */
 export class FailureKinds {
   readonly #kinds = new Map<string, { readonly text: string; count: number }>();
-  readonly #report: RlListener;
 
-  constructor(report: RlListener) {
-    this.#report = report;
-  }
+  constructor(private readonly report: RlListener) {}
 
   add(error: unknown): void {
     const { name, message } = error instanceof Error ? error : { name: 'Error', message: String(error) };
@@ -37,6 +34,6 @@ export class FailureKinds {
   }
 
   #warn(message: string): void {
-    this.#report({ type: 'rl-warning', code: 'rollouts-failed', message });
+    this.report({ type: 'rl-warning', code: 'rollouts-failed', message });
   }
 }

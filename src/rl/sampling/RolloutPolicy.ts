@@ -2,7 +2,7 @@ import { map, tap } from 'rxjs';
 import type { SampleOptions } from '../../client/SamplingClient.js';
 import { TinkerFuture } from '../../client/TinkerFuture.js';
 import { cancelling } from '../../support/cancelling.js';
-import type { Sampleable } from '../../operators/sampleFrom.js';
+import type { Sampleable } from '../../operators/sampling/sampleFrom.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import type { SampledSequence, SamplingParams } from '../../wire/sampling.js';
 import type { LivePolicy, PolicyVersion } from '../pacing/LivePolicy.js';
@@ -12,26 +12,17 @@ import { seedFrom } from '../../support/random.js';
 
 /** The policy as one rollout sees it: newest weights, its own seeds, and everything it asked for cancelled with it. */
 export class RolloutPolicy<S extends Sampleable> implements Policy<S> {
-  readonly #live: LivePolicy<S>;
-  readonly #defaults: SamplingParams | undefined;
-  readonly #seed: number;
-  readonly #tell: (event: OwnSampleEvent) => void;
   #asked = 0;
   #futures: TinkerFuture<unknown>[] = [];
   #controller: AbortController | undefined;
   #ended = false;
 
   constructor(
-    live: LivePolicy<S>,
-    defaults: SamplingParams | undefined,
-    seed: number,
-    tell: (event: OwnSampleEvent) => void,
-  ) {
-    this.#live = live;
-    this.#defaults = defaults;
-    this.#seed = seed;
-    this.#tell = tell;
-  }
+    private readonly live: LivePolicy<S>,
+    private readonly defaults: SamplingParams | undefined,
+    private readonly seed: number,
+    private readonly tell: (event: OwnSampleEvent) => void,
+  ) {}
 
   get step(): number {
     return this.#newest().step;
@@ -61,8 +52,8 @@ export class RolloutPolicy<S extends Sampleable> implements Policy<S> {
   #ask<A>(options: SampleOptions, pick: (turns: readonly Turn[]) => A): TinkerFuture<A> {
     const { sampler, step } = this.#newest();
     const asked = this.#asked++;
-    const seed = asked === 0 ? this.#seed : seedFrom(this.#seed, asked);
-    const samplingParams: SamplingParams = { seed, ...this.#defaults, ...withoutUndefinedSeed(options.samplingParams) };
+    const seed = asked === 0 ? this.seed : seedFrom(this.seed, asked);
+    const samplingParams: SamplingParams = { seed, ...this.defaults, ...withoutUndefinedSeed(options.samplingParams) };
     const altered = alterations(samplingParams);
     const { prompt } = options;
     const turnOf = (sequence: SampledSequence): Turn => ({
@@ -75,12 +66,12 @@ export class RolloutPolicy<S extends Sampleable> implements Policy<S> {
       const call = sampler.sample({ ...options, samplingParams });
       const requestId = () => (call as { readonly requestId?: string }).requestId;
       const failed = (error?: unknown) =>
-        this.#tell({ type: 'sample-failed', sample: asked, error, requestId: requestId() });
-      this.#tell({ type: 'sample-started', sample: asked, prompt });
+        this.tell({ type: 'sample-failed', sample: asked, error, requestId: requestId() });
+      this.tell({ type: 'sample-started', sample: asked, prompt });
       return cancelling(call).pipe(
         map(({ sequences }) => sequences.map(turnOf)),
         tap({
-          next: (turns) => this.#tell({ type: 'sample-finished', sample: asked, turns, requestId: requestId() }),
+          next: (turns) => this.tell({ type: 'sample-finished', sample: asked, turns, requestId: requestId() }),
           error: failed,
           unsubscribe: failed,
         }),
@@ -103,12 +94,12 @@ export class RolloutPolicy<S extends Sampleable> implements Policy<S> {
 
   #newest(): PolicyVersion<S> {
     // Nothing is admitted before there is a first version.
-    return this.#live.current!;
+    return this.live.current!;
   }
 }
 
 type Own<E> = E extends unknown ? Omit<E, 'index'> : never;
-/** What a rollout knows of its samples; who it is, others know. */
+/** An event of a sample, without the place of its rollout. */
 export type OwnSampleEvent = Own<SampleEvent>;
 
 function withoutUndefinedSeed(params: SamplingParams = {}): SamplingParams {
@@ -117,7 +108,7 @@ function withoutUndefinedSeed(params: SamplingParams = {}): SamplingParams {
   return rest;
 }
 
-/** How the parameters change the distribution that is sampled from; empty where they do not. */
+/** How the parameters change the distribution that is sampled from; empty if they do not. */
 function alterations({ temperature = 1, topP = 1, topK = -1 }: SamplingParams): string {
   return [
     ...(temperature === 1 ? [] : [`temperature ${temperature}`]),

@@ -7,7 +7,7 @@ const isForeign = (place: string): boolean =>
   /[\\/]node_modules[\\/]/.test(place) ||
   (LIBRARY !== undefined && (place.startsWith(LIBRARY) || `file://${place}`.startsWith(LIBRARY)));
 
-/** Where in the user's own code an error was thrown, as `file:line:column`; undefined where its stack does not tell. */
+/** Where in the user's own code an error was thrown, as `file:line:column`; undefined if its stack does not tell. */
 export function ownPlace(error: unknown): string | undefined {
   return error instanceof Error ? placeIn(error.stack, isForeign) : undefined;
 }

@@ -16,7 +16,7 @@ export interface Turn {
   readonly masked?: boolean;
   /** Its own advantage, for all its tokens or one each; used by `advantages({ method: 'given' })` only. */
   readonly advantage?: number | ArrayLike<number>;
-  /** How sampling differed from the model's own distribution, for example `temperature 0.7`. Absent where it did not. */
+  /** How sampling differed from the model's own distribution, for example `temperature 0.7`. Absent if it did not. */
   readonly altered?: string;
 }
 
@@ -26,6 +26,8 @@ export interface Rollout {
   readonly turns: readonly Turn[];
   /** How good it was: a finite number. */
   readonly reward: number;
+  /** The model's last answer as text, without reasoning. Ready environments give it; in a custom rollout it is what you give. */
+  readonly text?: string;
   /** Numbers worth knowing. Their means go over all trajectories: one that lacks a name counts as 0. */
   readonly metrics?: Readonly<Record<string, number>>;
   /** What kind of task it was; metrics are also given for each tag. */

@@ -13,9 +13,10 @@ import {
 } from 'rxjs';
 import { checkAtLeast, checkIntegers, checkPositive } from '../../support/checks.js';
 import type { SamplingClient } from '../../client/SamplingClient.js';
-import { concatMapAhead } from '../../operators/concatMapAhead.js';
-import { mergeMapWeighted } from '../../operators/mergeMapWeighted.js';
-import type { Sampleable } from '../../operators/sampleFrom.js';
+import { failurePlan, type FailurePolicy } from '../../operators/flow/FailurePolicy.js';
+import { concatMapAhead } from '../../operators/flow/concatMapAhead.js';
+import { mergeMapWeighted } from '../../operators/flow/mergeMapWeighted.js';
+import type { Sampleable } from '../../operators/sampling/sampleFrom.js';
 import type { SamplingParams } from '../../wire/sampling.js';
 import { admit } from '../pacing/admit.js';
 import { reporter } from '../pacing/reporter.js';
@@ -39,10 +40,11 @@ export interface RolloutsOptions<T, S extends Sampleable = SamplingClient> {
   readonly seed?: number;
   /** How many rollouts may be in flight at once: ≥ 1; a group always runs whole. Default 2000. */
   readonly concurrency?: number;
-  /** How often a rollout that failed is tried again, with another seed: an integer ≥ 0. Default 0. */
-  readonly retries?: number;
-  /** Whether the first failure ends the stream. Default: no, it costs itself only. */
-  readonly failFast?: boolean;
+  /**
+   * What a rollout that fails does. Default 'skip': it costs itself only. 'fail' ends the stream at the first; `retries` tries it again with
+   * another seed; `deadLetters` is told of each task of which too few rollouts succeeded.
+   */
+  readonly onFailure?: FailurePolicy<T>;
   /** How many rollouts of a group must succeed for it to be learned from: an integer from 1 to `group`. Default ⌈¾ of it⌉. */
   readonly smallestGroup?: number;
   /** How long an attempt may take, in milliseconds; a slower one fails. Default one hour; `Infinity` for no limit. */
@@ -86,15 +88,7 @@ export function rollouts<T, S extends Sampleable = SamplingClient>(
   agent: Agent<T, S>,
   options: RolloutsOptions<T, S>,
 ): OperatorFunction<T, Group<T>> {
-  const {
-    policy,
-    group: size,
-    seed = 0,
-    concurrency = 2000,
-    retries = 0,
-    failFast = false,
-    timeoutMs = HOUR_MS,
-  } = options;
+  const { policy, group: size, seed = 0, concurrency = 2000, onFailure = 'skip', timeoutMs = HOUR_MS } = options;
   const {
     smallestGroup: smallest = Math.ceil(0.75 * size),
     tags = () => [],
@@ -102,7 +96,8 @@ export function rollouts<T, S extends Sampleable = SamplingClient>(
     scheduler = asyncScheduler,
   } = options;
   checkIntegers({ group: size, smallestGroup: smallest }, 1);
-  checkIntegers({ retries }, 0);
+  const { retries, then, deadLetters } = failurePlan(onFailure, 'skip');
+  const failFast = then === 'fail';
   if (smallest > size) throw new RangeError(`smallestGroup must be <= group (${size}), got ${smallest}`);
   checkIntegers({ seed });
   checkAtLeast({ concurrency }, 1);
@@ -117,7 +112,7 @@ export function rollouts<T, S extends Sampleable = SamplingClient>(
       const { samplingParams } = options;
       const plan: GroupPlan<T, S> = {
         ...{ agent, policy: live, size, seed, samplingParams, retries, failFast, smallest, timeoutMs, tags },
-        ...{ scheduler, report, fail, failed },
+        ...{ scheduler, report, fail, failed, deadLetters },
       };
       const first = resume?.next ?? 0;
       const sampled = new Map(resume?.finished.map((group) => [group.order, group]));
@@ -141,7 +136,7 @@ export function rollouts<T, S extends Sampleable = SamplingClient>(
             )
           : numbered.pipe(
               mergeMapWeighted(
-                countingRoom(({ task, order }) => runGroup(plan, task, order), groups, report),
+                reportWhenFull(({ task, order }) => runGroup(plan, task, order), groups, report),
                 {
                   weight: () => 1,
                   // Nothing is admitted before the first sampler, as nothing is before the first budget.
@@ -154,8 +149,8 @@ export function rollouts<T, S extends Sampleable = SamplingClient>(
     });
 }
 
-/** The same groups, with a word whenever no more may be in flight. */
-function countingRoom<A, B>(
+/** Reports `rl-waiting` at the concurrency limit. */
+function reportWhenFull<A, B>(
   start: (value: A) => Observable<B>,
   room: number,
   report: RlListener,

@@ -12,9 +12,9 @@ import {
   throwError,
 } from 'rxjs';
 import { longTimer } from '../../support/longTimer.js';
-import type { Sampleable } from '../../operators/sampleFrom.js';
+import { failsForAll, type FailurePlan } from '../../operators/flow/FailurePolicy.js';
+import type { Sampleable } from '../../operators/sampling/sampleFrom.js';
 import type { SamplingParams } from '../../wire/sampling.js';
-import { isTinkerError } from '../../wire/tinkerError.js';
 import type { LivePolicy } from '../pacing/LivePolicy.js';
 import type { RlListener } from '../pacing/rlEvent.js';
 import type { FailureKinds } from './FailureKinds.js';
@@ -41,20 +41,13 @@ export interface GroupPlan<T, S extends Sampleable> {
   readonly report: RlListener;
   /** Counts rollouts that failed for good. */
   readonly failed?: FailureKinds;
+  /** Told of a task of which too few rollouts succeeded, and of the first failure of it. */
+  readonly deadLetters?: FailurePlan<T>['deadLetters'] | undefined;
   /** Ends the whole stream: no other rollout could succeed either, or the first failure is to end it. */
   readonly fail: (error: unknown) => void;
 }
 
 type Outcome = { readonly trajectory: Trajectory } | { readonly failure: RolloutFailure };
-
-/** Failures that every other rollout would meet too. */
-const FATAL: ReadonlySet<string> = new Set([
-  'authentication',
-  'permission_denied',
-  'billing',
-  'closed',
-  'unsupported_version',
-]);
 
 /** Tries one task as often as the plan says, all at once, and gives the group when the last try is over. */
 export function runGroup<T, S extends Sampleable>(plan: GroupPlan<T, S>, task: T, order: number): Observable<Group<T>> {
@@ -74,15 +67,12 @@ export function runGroup<T, S extends Sampleable>(plan: GroupPlan<T, S>, task: T
         const viable = trajectories.length >= plan.smallest;
         return { task, order, trajectories, failures, viable, tags: [...tags], durationMs };
       }),
-      tap(({ trajectories, failures, durationMs }) =>
-        report({
-          type: 'group-finished',
-          order,
-          rewards: trajectories.map(({ reward }) => reward),
-          failures: failures.length,
-          durationMs,
-        }),
-      ),
+      tap(({ trajectories, failures, durationMs, viable }) => {
+        const rewards = trajectories.map(({ reward }) => reward);
+        report({ type: 'group-finished', order, rewards, failures: failures.length, durationMs });
+        const [first] = failures;
+        if (!viable && first !== undefined) plan.deadLetters?.({ item: task, error: first, attempts: first.attempts });
+      }),
       finalize(() => shared?.end()),
     );
   });
@@ -139,7 +129,7 @@ function outcomeOf<T, S extends Sampleable>(
       if (subscriber.closed) return;
       const final = attempts > plan.retries;
       plan.report({ type: 'rollout-failed', order, index, attempt: attempts, final, error });
-      if (plan.failFast || (isTinkerError(error) && FATAL.has(error.code))) plan.fail(error);
+      if ((final && plan.failFast) || failsForAll(error)) plan.fail(error);
       if (subscriber.closed) return;
       if (!final) return attempt();
       plan.failed?.add(error);

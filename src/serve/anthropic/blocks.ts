@@ -1,6 +1,7 @@
 import type { ContentPart, Message, ToolCall } from '../../chat/renderers/core/Message.js';
 import type { ChatReply } from '../completion/ChatRequest.js';
 import type { Fields } from '../http/Fields.js';
+import { parseJson } from '../../support/parseJson.js';
 
 /** A reply as blocks: what it thought, said and called. */
 export const blocksOf = ({ thinking, text, toolCalls }: ChatReply): object[] => [
@@ -9,16 +10,10 @@ export const blocksOf = ({ thinking, text, toolCalls }: ChatReply): object[] => 
   ...toolCalls.map(({ id, name, arguments: json }) => ({ type: 'tool_use', id, name, input: inputOf(json) })),
 ];
 
-/** Arguments that are no JSON are the model's mistake: the caller sees them as they are. */
-function inputOf(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return { unparsed: json };
-  }
-}
+/** If the model's arguments are not JSON, the caller sees them unchanged. */
+export const inputOf = (json: string): unknown => parseJson(json, { unparsed: json });
 
-/** One message; results of tools in it are messages of their own, before what the user says. */
+/** One message. Tool results in it become separate messages, before the text of the user. */
 export function readMessage(fields: Fields): Message[] {
   const role = fields.text('role');
   if (role !== 'user' && role !== 'assistant' && role !== 'system') {

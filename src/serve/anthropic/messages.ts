@@ -1,6 +1,5 @@
 import { concatMap, defer, from, map, type Observable, of } from 'rxjs';
-import type { ChatModel, ChatReply } from '../completion/ChatRequest.js';
-import { countTokens } from '../completion/countTokens.js';
+import { type ChatModel, type ChatReply, tokenUsage, chatPrompt } from '../completion/ChatRequest.js';
 import { repliesOf, replyDeltas } from '../completion/repliesOf.js';
 import type { Answer, Endpoint, Gateway } from '../http/Endpoint.js';
 import type { GatewayError } from '../http/GatewayError.js';
@@ -58,7 +57,7 @@ function ending({ finish, stopText }: ChatReply): object {
 }
 
 function usageOf(reply: ChatReply): object {
-  const { prompt, cached, sampled } = countTokens([reply]);
+  const { prompt, cached, sampled } = tokenUsage([reply]);
   return {
     input_tokens: prompt - cached,
     cache_read_input_tokens: cached,
@@ -88,3 +87,15 @@ function streamed(model: ChatModel, ask: MessagesAsk, gateway: Gateway): Observa
     );
   });
 }
+
+/** `POST /v1/messages/count_tokens`: how long the prompt of a message would be. Nothing is sampled. */
+export const countTokens: Endpoint = (body, gateway) =>
+  defer(() => {
+    // The same request, but for how much may be sampled.
+    const ask = readMessagesAsk({ max_tokens: 1, ...(body as object) }, gateway);
+    return from(gateway.find(ask.model)).pipe(
+      concatMap((model) =>
+        of({ json: { input_tokens: chatPrompt(model, ask.request).length }, warnings: ask.warnings }),
+      ),
+    );
+  });

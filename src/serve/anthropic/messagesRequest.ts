@@ -1,5 +1,6 @@
 import { textOf } from '../../chat/renderers/core/content.js';
 import type { Message, ToolSpec } from '../../chat/renderers/core/Message.js';
+import { withoutUndefined } from '../../wire/record.js';
 import type { ChatRequest } from '../completion/ChatRequest.js';
 import type { Gateway } from '../http/Endpoint.js';
 import { Fields } from '../http/Fields.js';
@@ -39,12 +40,7 @@ export function readMessagesAsk(body: unknown, gateway: Gateway): MessagesAsk {
       ...(prefill === undefined ? {} : { prefill }),
       tools: readTools(fields),
       stop: fields.texts('stop_sequences', 16) ?? [],
-      samplingParams: {
-        maxTokens,
-        ...(temperature === undefined ? {} : { temperature }),
-        ...(topP === undefined ? {} : { topP }),
-        ...(topK === undefined || topK === 0 ? {} : { topK }),
-      },
+      samplingParams: withoutUndefined({ maxTokens, temperature, topP, topK: topK === 0 ? undefined : topK }),
     },
   };
   fields.hint('thinking', (value) => (value as { type?: unknown }).type === 'disabled');

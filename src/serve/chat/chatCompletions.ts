@@ -1,10 +1,10 @@
 import { concat, concatMap, defer, from, map, Observable, of } from 'rxjs';
-import type { ChatModel, ChatReply, SampledToken } from '../completion/ChatRequest.js';
-import { countTokens } from '../completion/countTokens.js';
+import { type ChatModel, type ChatReply, type SampledToken, tokenUsage } from '../completion/ChatRequest.js';
 import { repliesOf, replyDeltas } from '../completion/repliesOf.js';
 import { event, type Answer, type Endpoint, type Gateway } from '../http/Endpoint.js';
 import { readChatAsk, type ChatAsk } from './chatRequest.js';
-import { logprobRows, logprobsOf } from './logprobs.js';
+import type { Tokenizer } from '../../chat/tokenizer/Tokenizer.js';
+import { remembering, sampledTokens } from '../completion/TokenCursor.js';
 
 /** `POST /v1/chat/completions`. */
 export const chatCompletions: Endpoint = (body, gateway) =>
@@ -31,7 +31,7 @@ function whole(model: ChatModel, ask: ChatAsk, gateway: Gateway): Observable<Ans
         choices: replies.map((reply, index) => ({
           index,
           message: messageOf(reply),
-          // With ids, one row for each of them: who trains on them matches both.
+          // With ids, one row for each of them: a trainer matches both.
           logprobs: ask.logprobs
             ? { content: logprobsOf(reply, model.renderer.tokenizer, ask.tokenIds), refusal: null }
             : null,
@@ -67,7 +67,7 @@ const callOf = ({ id, name, arguments: json }: ChatReply['toolCalls'][number]): 
 });
 
 function usageOf(replies: readonly ChatReply[]): object {
-  const { prompt, cached, sampled } = countTokens(replies);
+  const { prompt, cached, sampled } = tokenUsage(replies);
   return {
     prompt_tokens: prompt,
     completion_tokens: sampled,
@@ -145,3 +145,25 @@ const withIndices = (message: object & { tool_calls?: readonly object[] }): obje
     ? {}
     : { tool_calls: message.tool_calls.map((call, index) => ({ index, ...call })) }),
 });
+
+/** Logprobs as OpenAI writes them, a row per token. */
+function logprobRows(tokens: readonly SampledToken[], tokenizer: Tokenizer): object[] {
+  const spelling = remembering((token) => ({
+    token: tokenizer.decode([token]),
+    bytes: [...tokenizer.decodeBytes([token])],
+  }));
+  const entry = (id: number, logprob: number): object => {
+    const { token, bytes } = spelling(id);
+    return { token, logprob, bytes };
+  };
+  return tokens.map(({ token, logprob, top }) => ({
+    ...entry(token, logprob),
+    top_logprobs: top.map(([id, value]) => entry(id, value)),
+  }));
+}
+
+/** Logprobs of what a reply tells, or of every sampled token; null if the service returned none. */
+const logprobsOf = (reply: ChatReply, tokenizer: Tokenizer, everyToken = false): object[] | null =>
+  reply.logprobs === undefined
+    ? null
+    : logprobRows(sampledTokens(reply).slice(0, everyToken ? undefined : reply.told), tokenizer);

@@ -5,7 +5,14 @@ import type { JsonWish } from '../json/jsonOutput.js';
 import type { Gateway } from '../http/Endpoint.js';
 import { Fields } from '../http/Fields.js';
 import { GatewayError } from '../http/GatewayError.js';
-import { isZero, mostWithLogprobs, readFunction, readSampling, readToolChoice } from './openAiFields.js';
+import {
+  hintPenalties,
+  ignoreCommon,
+  mostWithLogprobs,
+  readFunction,
+  readSampling,
+  readToolChoice,
+} from './openAiFields.js';
 
 /** A chat completion as it was asked for. */
 export interface ChatAsk {
@@ -80,11 +87,7 @@ function readFormat(fields: Fields): JsonWish | undefined {
 
 /** What changes nothing here, and what would change the answer and cannot be honoured. */
 function readHints(fields: Fields): void {
-  fields.hint('frequency_penalty', isZero);
-  fields.hint('presence_penalty', isZero);
-  fields.hint('repetition_penalty', (value) => value === 1);
-  fields.hint('min_p', isZero);
-  fields.hint('logit_bias', (value) => Object.keys(value as object).length === 0);
+  hintPenalties(fields);
   fields.hint('parallel_tool_calls', (value) => value === true);
   fields.hint('reasoning_effort');
   fields.hint('reasoning');
@@ -95,16 +98,6 @@ function readHints(fields: Fields): void {
   fields.only('functions', (value) => Array.isArray(value) && value.length === 0);
   fields.only('web_search_options', () => false);
   fields.object('stream_options')?.ignore('include_obfuscation');
-  fields.ignore(
-    'user',
-    'metadata',
-    'service_tier',
-    'safety_identifier',
-    'prompt_cache_key',
-    'prompt_cache_retention',
-    'prompt_cache_options',
-    'moderation',
-    'return_tokens_as_token_ids',
-  );
+  ignoreCommon(fields, 'return_tokens_as_token_ids');
   fields.done();
 }

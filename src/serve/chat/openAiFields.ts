@@ -1,19 +1,16 @@
 import type { ToolSpec } from '../../chat/renderers/core/Message.js';
+import type { SamplingParams } from '../../wire/sampling.js';
+import { withoutUndefined } from '../../wire/record.js';
 import type { Gateway } from '../http/Endpoint.js';
 import type { Fields } from '../http/Fields.js';
 
 /** Temperature, top-p and seed; what is absent keeps the service's defaults. */
-export function readSampling(fields: Fields): { temperature?: number; topP?: number; topK?: number; seed?: number } {
+export function readSampling(fields: Fields): Pick<SamplingParams, 'temperature' | 'topP' | 'topK' | 'seed'> {
   const temperature = fields.number('temperature', 0, 2);
   const topP = fields.number('top_p', 0, 1);
   const topK = fields.integer('top_k', -1, 1_000_000);
   const seed = fields.integer('seed', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
-  return {
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(topP === undefined ? {} : { topP }),
-    ...(topK === undefined || topK === 0 ? {} : { topK }),
-    ...(seed === undefined ? {} : { seed }),
-  };
+  return withoutUndefined({ temperature, topP, topK: topK === 0 ? undefined : topK, seed });
 }
 
 /** A function as OpenAI declares it. `strict` has no effect: sampling is not constrained. */
@@ -43,4 +40,17 @@ const MOST_LOGPROBS = 32_768;
 export const mostWithLogprobs = (top: number, { maxTokens }: Gateway): number =>
   Math.min(maxTokens, Math.floor(MOST_LOGPROBS / (top + 1)));
 
-export const isZero = (value: unknown): boolean => value === 0;
+/** Penalties and biases cannot be honoured. */
+export function hintPenalties(fields: Fields): void {
+  for (const name of ['frequency_penalty', 'presence_penalty', 'min_p']) fields.hint(name, (value) => value === 0);
+  fields.hint('repetition_penalty', (value) => value === 1);
+  fields.hint('logit_bias', (value) => Object.keys(value as object).length === 0);
+}
+
+/** Fields of every OpenAI request that do not change an answer, and `more` of one endpoint. */
+export const ignoreCommon = (fields: Fields, ...more: readonly string[]): void =>
+  fields.ignore(
+    ...['user', 'metadata', 'service_tier', 'safety_identifier', 'moderation'],
+    ...['prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options'],
+    ...more,
+  );

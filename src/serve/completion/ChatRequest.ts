@@ -1,7 +1,7 @@
 import type { Message, ToolCall, ToolSpec } from '../../chat/renderers/core/Message.js';
 import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import { textOf } from '../../chat/renderers/core/content.js';
-import type { Sampleable } from '../../operators/sampleFrom.js';
+import type { Sampleable } from '../../operators/sampling/sampleFrom.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import type { SamplingParams, StopReason, TopkLogprobs } from '../../wire/sampling.js';
 import { refuseLongPrompt } from './context.js';
@@ -16,7 +16,7 @@ export interface ChatModel {
   readonly promptOf?: (request: ChatRequest) => ModelInput;
   /** How many tokens prompt and reply may have together. Default: not known. */
   readonly contextTokens?: number;
-  /** Most characters of a prompt: encoding more would hold everybody up. Default: any number. */
+  /** Most characters of a prompt: encoding more would delay all other requests. Default: any number. */
   readonly maxPromptChars?: number;
 }
 
@@ -37,7 +37,7 @@ export interface ChatRequest {
   readonly wantsTokens?: boolean;
   /** How many of the most likely tokens to report at each position. Default 0. */
   readonly topLogprobs?: number;
-  /** Streams in pieces of so many tokens, each a request of its own. Default: one request, delivered when it is done. */
+  /** Tokens per piece of a stream, each piece a separate request. Default: one request, delivered when it is done. */
   readonly pieceTokens?: number;
 }
 
@@ -55,15 +55,17 @@ export interface ChatReply {
   /** The stop string that ended the text, if one did. */
   readonly stopText: string | undefined;
   readonly stopReason: StopReason;
-  /** Exactly what was sampled, also what lies behind a stop string. */
+  /** Exactly what was sampled, also after a stop string. */
   readonly tokens: Int32Array;
   readonly logprobs: Float32Array | undefined;
   readonly topkLogprobs: TopkLogprobs | undefined;
-  /** How many of the tokens belong to what is told: not the end of the turn, and nothing behind a stop string. All, unless `wantsTokens`. */
+  /** How many of the tokens belong to what is told: not the end of the turn, and nothing after a stop string. All, unless `wantsTokens`. */
   readonly told: number;
   readonly prompt: ModelInput;
   readonly promptTokens: number;
   readonly cachedTokens: number;
+  /** How many tokens were sampled, where their ids are not told. Default: as many as `tokens`. */
+  readonly sampledTokens?: number;
   /** What was sampled before and thrown away, because it was not the JSON that was asked for. */
   readonly discarded?: { readonly promptTokens: number; readonly sampledTokens: number };
 }
@@ -91,7 +93,7 @@ export function declaredMessages(renderer: Renderer, { messages, tools = [] }: C
     : [...renderer.declareTools(tools), ...messages];
 }
 
-/** The prompt of a request. @throws RendererError where the family cannot write it, GatewayError where it is too long. */
+/** The prompt of a request. @throws RendererError if the family cannot write it, GatewayError if it is too long. */
 export function chatPrompt(model: ChatModel, request: ChatRequest): ModelInput {
   const { renderer, promptOf, maxPromptChars = Infinity } = model;
   refuseLongPrompt(request, maxPromptChars);
@@ -105,3 +107,17 @@ export const plainPrompt = (renderer: Renderer, request: ChatRequest): ModelInpu
     declaredMessages(renderer, request),
     request.prefill === undefined ? {} : { prefill: request.prefill },
   );
+
+/** Tokens of replies, with those that were thrown away. A prompt is read once for all replies sampled from it. */
+export function tokenUsage(replies: readonly ChatReply[]): {
+  readonly prompt: number;
+  readonly cached: number;
+  readonly sampled: number;
+} {
+  const sum = (of: (reply: ChatReply) => number): number => replies.reduce((total, reply) => total + of(reply), 0);
+  return {
+    prompt: (replies[0]?.promptTokens ?? 0) + sum(({ discarded }) => discarded?.promptTokens ?? 0),
+    cached: replies[0]?.cachedTokens ?? 0,
+    sampled: sum(({ tokens, discarded }) => tokens.length + (discarded?.sampledTokens ?? 0)),
+  };
+}

@@ -3,9 +3,8 @@ import type { ResponseDelta } from '../../chat/renderers/core/Renderer.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import type { SampledSequence, TopkLogprobs } from '../../wire/sampling.js';
 import type { ChatDelta, ChatModel, ChatReply, ChatRequest } from './ChatRequest.js';
-import { endsTurn } from './endsTurn.js';
+import { endsTurn, TokenCursor } from './TokenCursor.js';
 import { StopText } from './StopText.js';
-import { TokenCursor } from './TokenCursor.js';
 
 /** Tokens with what is known of each. */
 export interface TokenData {
@@ -25,8 +24,6 @@ export interface Part extends TokenData {
 export class ReplyReader {
   /** Emits when the caller's own stop string has come: nothing further needs to be sampled. */
   readonly enough = new Subject<void>();
-  readonly #model: ChatModel;
-  readonly #prompt: ModelInput;
   readonly #stop: StopText;
   readonly #parts: Part[] = [];
   readonly #calls: ChatReply['toolCalls'][number][] = [];
@@ -34,9 +31,11 @@ export class ReplyReader {
   #text = '';
   #thinking = '';
 
-  constructor(model: ChatModel, { stop, wantsTokens = false }: ChatRequest, prompt: ModelInput) {
-    this.#model = model;
-    this.#prompt = prompt;
+  constructor(
+    private readonly model: ChatModel,
+    { stop, wantsTokens = false }: ChatRequest,
+    private readonly prompt: ModelInput,
+  ) {
     this.#stop = new StopText(stop);
     if (wantsTokens) this.#cursor = new TokenCursor(model.renderer.tokenizer);
   }
@@ -59,7 +58,7 @@ export class ReplyReader {
         this.#thinking += delta.thinking;
         return [{ type: 'thinking', thinking: delta.thinking, ...this.#tokensOf(delta.thinking) }];
       case 'tool-call': {
-        const call = { ...delta.call, id: delta.call.id ?? this.#model.newId() };
+        const call = { ...delta.call, id: delta.call.id ?? this.model.newId() };
         this.#calls.push(call);
         return [...this.rest(), { type: 'tool-call', call }];
       }
@@ -94,7 +93,7 @@ export class ReplyReader {
       logprobs: joinFloats(parts.map(({ logprobs }) => logprobs)),
       topkLogprobs: joinTopk(parts.map(({ topkLogprobs }) => topkLogprobs)),
       told: this.#told(),
-      prompt: this.#prompt,
+      prompt: this.prompt,
       promptTokens: first.promptTokens,
       cachedTokens: first.promptCacheHitTokens,
     };
@@ -113,7 +112,7 @@ export class ReplyReader {
     const all = this.#parts.reduce((sum, { tokens }) => sum + tokens.length, 0);
     if (this.#cursor === undefined) return all;
     if (this.#stop.stop !== undefined) return this.#cursor.taken;
-    return endsTurn(this.#model.renderer, this.#parts.at(-1)!.tokens.at(-1)) ? all - 1 : all;
+    return endsTurn(this.model.renderer, this.#parts.at(-1)!.tokens.at(-1)) ? all - 1 : all;
   }
 }
 

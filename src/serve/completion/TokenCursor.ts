@@ -1,6 +1,7 @@
 import type { Tokenizer } from '../../chat/tokenizer/Tokenizer.js';
 import type { SampledToken } from './ChatRequest.js';
 import type { TokenData } from './ReplyReader.js';
+import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 
 /** The service's mark for a place among the most likely tokens that it could not fill. */
 const EMPTY_CELL = -99_999;
@@ -10,7 +11,6 @@ const EMPTY_CELL = -99_999;
  * tokens between them, such as the marker that ends the thinking, count to the text after them.
  */
 export class TokenCursor {
-  readonly #tokenizer: Tokenizer;
   readonly #tokens: SampledToken[] = [];
   /** Where each token ends in the bytes so far. */
   readonly #ends: number[] = [];
@@ -18,9 +18,7 @@ export class TokenCursor {
   #at = 0;
   #taken = 0;
 
-  constructor(tokenizer: Tokenizer) {
-    this.#tokenizer = tokenizer;
-  }
+  constructor(private readonly tokenizer: Tokenizer) {}
 
   /** How many tokens were made into text. */
   get taken(): number {
@@ -28,7 +26,7 @@ export class TokenCursor {
   }
 
   add(part: TokenData): void {
-    const pieces = Array.from(part.tokens, (token) => this.#tokenizer.decodeBytes([token]));
+    const pieces = Array.from(part.tokens, (token) => this.tokenizer.decodeBytes([token]));
     let end = this.#bytes.length;
     pieces.forEach((piece, index) => {
       this.#ends.push((end += piece.length));
@@ -67,3 +65,20 @@ function sampledToken({ tokens, logprobs, topkLogprobs }: TokenData, index: numb
 /** All tokens of something that was sampled. */
 export const sampledTokens = (part: TokenData): SampledToken[] =>
   Array.from(part.tokens, (_, index) => sampledToken(part, index));
+
+/** Whether a token only ends a turn or a text, and is no part of what was said. */
+export function endsTurn(renderer: Renderer, token: number | undefined): boolean {
+  if (token === undefined) return false;
+  const stops: readonly unknown[] = renderer.getStopSequences();
+  return token === renderer.tokenizer.eosTokenId || stops.includes(token);
+}
+
+/** A function of a token that is computed once for each: of thousands of tokens in an answer, few are different. */
+export function remembering<T>(compute: (token: number) => T): (token: number) => T {
+  const known = new Map<number, T>();
+  return (token) => {
+    let value = known.get(token);
+    if (value === undefined) known.set(token, (value = compute(token)));
+    return value;
+  };
+}

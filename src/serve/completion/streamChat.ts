@@ -14,7 +14,7 @@ import {
 import { MarkedRenderer } from '../../chat/renderers/core/MarkedRenderer.js';
 import type { ParseOptions, ResponseDelta } from '../../chat/renderers/core/Renderer.js';
 import { cancelling } from '../../support/cancelling.js';
-import { sampleInPieces } from '../../sources/sampleInPieces.js';
+import { sampleInPieces } from '../../client/sampling/sampleInPieces.js';
 import type { ModelInput } from '../../wire/modelInput.js';
 import type { SampledSequence, SampleResponse, SamplingParams } from '../../wire/sampling.js';
 import { chatPrompt, type ChatDelta, type ChatModel, type ChatReply, type ChatRequest } from './ChatRequest.js';
@@ -122,7 +122,7 @@ const wholePart = (sequence: SampledSequence, response: SampleResponse, prompt: 
   promptCacheHitTokens: response.promptCacheHitTokens,
 });
 
-/** Parts of a sample as deltas, and the reply at the end. What lies behind a stop string is not read. */
+/** Parts of a sample as deltas, and the reply at the end. Text after a stop string is not read. */
 function readReply(model: ChatModel, request: ChatRequest, prompt: ModelInput): OperatorFunction<Part, ChatDelta> {
   return (source) =>
     defer(() => {

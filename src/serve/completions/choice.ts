@@ -2,10 +2,8 @@ import type { Renderer } from '../../chat/renderers/core/Renderer.js';
 import type { Tokenizer } from '../../chat/tokenizer/Tokenizer.js';
 import type { SampledSequence, SampleResponse } from '../../wire/sampling.js';
 import type { SampledToken } from '../completion/ChatRequest.js';
-import { endsTurn } from '../completion/endsTurn.js';
+import { endsTurn, remembering, sampledTokens, TokenCursor } from '../completion/TokenCursor.js';
 import { StopText } from '../completion/StopText.js';
-import { remembering } from '../completion/remembering.js';
-import { sampledTokens, TokenCursor } from '../completion/TokenCursor.js';
 import type { TextAsk } from './completionsRequest.js';
 
 /** One continuation as OpenAI writes it, with its prompt where that is asked for. */
@@ -24,7 +22,7 @@ export function choiceOf(
   const finish = stop.stop !== undefined || sequence.stopReason === 'stop' ? 'stop' : 'length';
   const told = (): readonly SampledToken[] => {
     if (stop.stop !== undefined) return upTo(text, sequence, tokenizer);
-    // Who scores a prompt counts on a row for every token that was sampled.
+    // Programs that score a prompt expect a row for every sampled token.
     return sampledTokens(sequence).slice(0, ask.echo ? undefined : said.length);
   };
   const logprobs = (): object | null => {

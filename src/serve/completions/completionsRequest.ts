@@ -1,4 +1,4 @@
-import { isZero, mostWithLogprobs, readSampling } from '../chat/openAiFields.js';
+import { hintPenalties, mostWithLogprobs, readSampling } from '../chat/openAiFields.js';
 import type { Gateway } from '../http/Endpoint.js';
 import { Fields } from '../http/Fields.js';
 
@@ -49,11 +49,7 @@ export function readTextAsk(body: unknown, gateway: Gateway): TextAsk {
     sampling: readSampling(fields),
     warnings: fields.warnings,
   };
-  fields.hint('frequency_penalty', isZero);
-  fields.hint('presence_penalty', isZero);
-  fields.hint('repetition_penalty', (value) => value === 1);
-  fields.hint('min_p', isZero);
-  fields.hint('logit_bias', (value) => Object.keys(value as object).length === 0);
+  hintPenalties(fields);
   fields.only('best_of', (value) => value === 1 || value === count);
   fields.only('suffix', (value) => value === '');
   fields.ignore('user', 'return_tokens_as_token_ids', 'add_special_tokens');

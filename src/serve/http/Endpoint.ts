@@ -1,7 +1,8 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Observable } from 'rxjs';
 import type { ChatModel, ChatReply, ChatRequest } from '../completion/ChatRequest.js';
 import type { CheckJson } from '../json/jsonOutput.js';
-import type { ItemStore } from '../responses/ItemStore.js';
+import type { ItemStore } from '../responses/items.js';
 
 /** What every endpoint works with. */
 export interface Gateway {
@@ -9,7 +10,7 @@ export interface Gateway {
   readonly mainName: string;
   /** Most tokens one request may sample, all its choices together. */
   readonly maxTokens: number;
-  /** Streamed in pieces of so many tokens; undefined: delivered when complete. */
+  /** Tokens per piece of a stream; undefined: delivered when complete. */
   readonly pieceTokens: number | undefined;
   /** How often an answer that does not fit its JSON schema is sampled again. */
   readonly jsonRetries: number;
@@ -24,14 +25,29 @@ export interface Gateway {
   readonly onReply: (request: ChatRequest, reply: ChatReply) => void;
 }
 
-/** A JSON answer, or server-sent events as they come; unsubscribing from those cancels the sample. */
-export type Answer = ({ readonly json: unknown } | { readonly events: Observable<string> }) & {
+/** An answer of another service, passed on as it comes. */
+export interface ForwardedAnswer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly retryAfter?: string;
+  readonly bytes: Observable<Uint8Array>;
+}
+
+/** A JSON answer, server-sent events as they come, or what an upstream says; unsubscribing from these cancels the sample. */
+export type Answer = ({ readonly json: unknown } | { readonly events: Observable<string> } | ForwardedAnswer) & {
   /** What was asked for and is left out. */
   readonly warnings?: readonly string[];
 };
 
 /** One path of an API: it emits one answer. Unsubscribing cancels what is in flight. */
-export type Endpoint = (body: unknown, gateway: Gateway) => Observable<Answer>;
+export type Endpoint = (body: unknown, gateway: Gateway, call: CallFacts) => Observable<Answer>;
+
+/** What is known of a request beside its body. */
+export interface CallFacts {
+  /** Also the header `x-request-id` of the answer. */
+  readonly requestId: string;
+  readonly headers: IncomingHttpHeaders;
+}
 
 /** One server-sent event. */
 export const event = (data: unknown, name?: string): string =>

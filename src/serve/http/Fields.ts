@@ -17,22 +17,22 @@ const MOST_ENTRIES = 8192;
  */
 export class Fields {
   readonly #body: Json;
-  readonly #where: string;
   readonly #known = new Set<string>();
-  readonly #leniency: Leniency;
 
-  constructor(body: unknown, where = '', leniency: Leniency = { strict: true, warnings: [] }) {
+  constructor(
+    body: unknown,
+    private readonly where = '',
+    private readonly leniency: Leniency = { strict: true, warnings: [] },
+  ) {
     if (typeof body !== 'object' || body === null || Array.isArray(body)) {
       throw new GatewayError(400, `${where === '' ? 'the body' : where} must be an object`, where);
     }
     this.#body = body as Json;
-    this.#where = where;
-    this.#leniency = leniency;
   }
 
   /** What was asked for and is left out, in the words of the warning header. */
   get warnings(): readonly string[] {
-    return this.#leniency.warnings;
+    return this.leniency.warnings;
   }
 
   /** The value as it is; null counts as absent, as clients send it for what was not set. */
@@ -76,7 +76,7 @@ export class Fields {
 
   /** The fields of a value inside this one. */
   inside(value: unknown, where: string): Fields {
-    return new Fields(value, where, this.#leniency);
+    return new Fields(value, where, this.leniency);
   }
 
   object(name: string): Fields | undefined {
@@ -114,8 +114,8 @@ export class Fields {
 
   /** A wish that cannot be granted. @throws GatewayError in strict mode */
   unmet(name: string, why: string): void {
-    if (this.#leniency.strict) throw this.wrong(name, why);
-    this.#leniency.warnings.push(`${this.path(name)} ${why}`);
+    if (this.leniency.strict) throw this.wrong(name, why);
+    this.leniency.warnings.push(`${this.path(name)} ${why}`);
   }
 
   /** An integer that is cut to `most`, with a warning; in strict mode more is an error. */
@@ -136,7 +136,7 @@ export class Fields {
   }
 
   path(name: string): string {
-    return this.#where === '' ? name : `${this.#where}.${name}`;
+    return this.where === '' ? name : `${this.where}.${name}`;
   }
 
   wrong(name: string, why: string): GatewayError {

@@ -48,3 +48,13 @@ export function toGatewayError(error: unknown): GatewayError {
 /** The service behind the gateway does not answer. */
 export const unreachable = (): GatewayError =>
   new GatewayError(503, 'the service behind this gateway does not answer', undefined, { retryAfterSeconds: 5 });
+
+/** How OpenAI's API writes an error. */
+export const openAiRefusal = ({ status, message, field, extra }: GatewayError): object => ({
+  error: {
+    message,
+    type: status === 401 ? 'authentication_error' : status < 500 ? 'invalid_request_error' : 'api_error',
+    param: field ?? null,
+    code: extra.code ?? (status === 404 && field === 'model' ? 'model_not_found' : null),
+  },
+});

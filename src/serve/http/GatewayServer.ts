@@ -1,15 +1,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { listen } from '../../support/http/listen.js';
-import { checkSource, keyOf, type Access, type GatewayKey } from './access.js';
-import { answerBrowser } from './cors.js';
+import { listenOn } from '../../support/http/listen.js';
+import { checkSource, keyOf, type Access, type GatewayKey, answerBrowser } from './access.js';
 import type { Endpoint, Gateway } from './Endpoint.js';
 import { GatewayError, toGatewayError } from './GatewayError.js';
 import { Metrics, type AccessEntry } from './Metrics.js';
 import { readJson } from './readJson.js';
 import { sendAnswer, sendRefusal, type SendOptions } from './sendAnswer.js';
 
-/** An endpoint found for a path, with the gateway it works with (a recorded session has one of its own). */
+/** An endpoint found for a path, with the gateway it works with (a recorded session has a separate one). */
 export interface Route {
   /** The path as the gateway knows it, for metrics. */
   readonly name: string;
@@ -45,14 +44,12 @@ const PLAIN_ID = /^[\w.:-]{1,128}$/;
  */
 export class GatewayServer {
   readonly metrics = new Metrics();
-  readonly #options: GatewayServerOptions;
   readonly #server: Server;
   readonly #activeOf = new Map<GatewayKey, number>();
   #active = 0;
   #draining = false;
 
-  constructor(options: GatewayServerOptions) {
-    this.#options = options;
+  constructor(private readonly options: GatewayServerOptions) {
     this.#server = createServer((request, response) => void this.#serve(request, response));
     this.#server.requestTimeout = options.bodyTimeoutMs;
     this.#server.headersTimeout = Math.min(options.bodyTimeoutMs, 60_000);
@@ -60,7 +57,7 @@ export class GatewayServer {
   }
 
   listen(): Promise<AddressInfo> {
-    return listen(this.#server, this.#options.port, this.#options.host);
+    return listenOn(this.#server, this.options.port, this.options.host);
   }
 
   /** Cuts every connection, which cancels what is in flight. */
@@ -85,7 +82,7 @@ export class GatewayServer {
     const startedMs = performance.now();
     const { method = 'GET', headers } = request;
     const given = headers['x-request-id'];
-    const requestId = typeof given === 'string' && PLAIN_ID.test(given) ? given : this.#options.newId();
+    const requestId = typeof given === 'string' && PLAIN_ID.test(given) ? given : this.options.newId();
     response.setHeader('x-request-id', requestId);
     // A connection that was kept alive must not bring another request.
     if (this.#draining) response.setHeader('connection', 'close');
@@ -97,28 +94,33 @@ export class GatewayServer {
       // Anthropic's clients read this name.
       if (path.includes('/v1/messages')) response.setHeader('request-id', requestId);
       if (method === 'GET' && path === '/healthz') return this.#health(response);
-      checkSource(request, this.#options.access);
+      checkSource(request, this.options.access);
       if (answerBrowser(request, response)) return;
-      key = keyOf(request, this.#options.access);
+      key = keyOf(request, this.options.access);
       if (method === 'GET' && path === '/metrics') return this.#metrics(response);
-      route = this.#options.find(method, path, key);
+      route = this.options.find(method, path, key);
       if (route === undefined) throw new GatewayError(404, `there is no ${method} ${path} here`);
-      await this.#answer(request, response, route, key);
+      await this.#answer(request, response, { ...route, requestId }, key);
     } catch (error) {
-      sendRefusal(toGatewayError(error), response, route?.refusal ?? this.#options.refusalOf(path));
+      sendRefusal(toGatewayError(error), response, route?.refusal ?? this.options.refusalOf(path));
     } finally {
       const status = response.headersSent ? response.statusCode : 499;
       const durationMs = performance.now() - startedMs;
       const entry = { requestId, method, path, status, durationMs, key: key?.name };
       if (route !== undefined) this.metrics.request(route.name, entry);
-      this.#options.onRequest(entry);
+      this.options.onRequest(entry);
       // Its connection is kept alive, and would keep the server open.
       if (this.#draining) setImmediate(() => this.#server.closeIdleConnections());
     }
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse, route: Route, key: GatewayKey): Promise<void> {
-    const { maxRequests, maxBodyBytes } = this.#options;
+  async #answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { endpoint, gateway, refusal, requestId }: Route & { readonly requestId: string },
+    key: GatewayKey,
+  ): Promise<void> {
+    const { maxRequests, maxBodyBytes } = this.options;
     const ofKey = this.#activeOf.get(key) ?? 0;
     const busy = (): never => {
       throw new GatewayError(429, 'too many requests at once', undefined, { retryAfterSeconds: 1 });
@@ -128,8 +130,8 @@ export class GatewayServer {
     this.#activeOf.set(key, ofKey + 1);
     try {
       const body = request.method === 'GET' ? undefined : await readJson(request, maxBodyBytes);
-      const { endpoint, gateway, refusal } = route;
-      await sendAnswer(endpoint(body, gateway), response, refusal, this.#options);
+      const answers = endpoint(body, gateway, { requestId, headers: request.headers });
+      await sendAnswer(answers, response, refusal, this.options);
     } finally {
       this.#active--;
       this.#activeOf.set(key, this.#activeOf.get(key)! - 1);
@@ -137,7 +139,7 @@ export class GatewayServer {
   }
 
   #health(response: ServerResponse): void {
-    const service = this.#options.reachable() ? 'reachable' : 'unreachable';
+    const service = this.options.reachable() ? 'reachable' : 'unreachable';
     const status = this.#draining ? 'draining' : 'ok';
     response.writeHead(this.#draining ? 503 : 200, { 'content-type': 'application/json' });
     response.end(JSON.stringify({ status, service }));
@@ -145,7 +147,7 @@ export class GatewayServer {
 
   #metrics(response: ServerResponse): void {
     response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' });
-    response.end(this.metrics.text({ active: this.#active, reachable: this.#options.reachable() }));
+    response.end(this.metrics.text({ active: this.#active, reachable: this.options.reachable() }));
   }
 }
 

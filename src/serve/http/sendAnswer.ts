@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { Subscription, type Observable } from 'rxjs';
-import type { Answer } from './Endpoint.js';
+import type { Answer, ForwardedAnswer } from './Endpoint.js';
 import { GatewayError, toGatewayError } from './GatewayError.js';
 
 export interface SendOptions {
@@ -60,6 +60,10 @@ export function sendAnswer(
         sendJson(found.json, response);
         return cutOff();
       }
+      if ('bytes' in found) {
+        work.add(passOn(found, response, { cutOff, ended: () => clearTimeout(late) }));
+        return;
+      }
       const begin = (): void => {
         if (!response.headersSent) response.writeHead(200, EVENT_TYPE);
       };
@@ -83,6 +87,28 @@ export function sendAnswer(
       work.add(found.events.subscribe({ next, error: fail, complete }));
     };
     work.add(answers.subscribe({ next: answered, error: fail }));
+  });
+}
+
+/** Writes what another service says, as it comes. One that breaks off is cut off here, too, so that the caller notices. */
+function passOn(
+  { status, contentType, retryAfter, bytes }: ForwardedAnswer,
+  response: ServerResponse,
+  { cutOff, ended }: { readonly cutOff: () => void; readonly ended: () => void },
+): Subscription {
+  if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter);
+  const quick = contentType.includes('event-stream') ? EVENT_TYPE : {};
+  response.writeHead(status, { ...quick, 'content-type': contentType, 'x-content-type-options': 'nosniff' });
+  return bytes.subscribe({
+    next: (part) => {
+      if (!response.write(part)) cutOff();
+    },
+    error: () => response.destroy(),
+    complete: () => {
+      ended();
+      response.end();
+      cutOff();
+    },
   });
 }
 
@@ -111,7 +137,7 @@ function sendJson(json: unknown, response: ServerResponse): void {
   response.end(body);
 }
 
-/** Cuts a caller off that does not read what was written in time: it would hold its memory for ever. */
+/** Disconnects a caller that does not read in time: it would hold memory forever. */
 function readDeadline(response: ServerResponse, timeoutMs: number, work: Subscription): () => void {
   let stuck: NodeJS.Timeout | undefined;
   const drained = (): void => {

@@ -13,21 +13,18 @@ const MOST_CHARS = 262_144;
 const MOST_REFUSED = 1000;
 
 /**
- * Checks JSON by schemas on threads of its own: to prepare a large schema takes seconds, and a pattern such as
- * `^(a+)+$` may never end. Neither holds anybody else up. Threads start when they are needed and keep what they have
+ * Checks JSON by schemas on separate threads: preparing a large schema takes seconds, and a pattern such as
+ * `^(a+)+$` may never end. Neither delays other requests. Threads start when they are needed and keep what they have
  * prepared; an idle one does not keep the process alive.
  */
 export class SchemaChecker {
-  readonly #timeoutMs: number;
   readonly #idle: Worker[] = [];
   readonly #all = new Set<Worker>();
   readonly #waiting: Job[] = [];
   /** Digests of schemas that took too long, so that asking again costs nothing. */
   readonly #refused = new Set<string>();
 
-  constructor(timeoutMs = 5000) {
-    this.#timeoutMs = timeoutMs;
-  }
+  constructor(private readonly timeoutMs = 5000) {}
 
   /** What does not fit; undefined if all does. Rejects with a GatewayError 400 for a schema that cannot be used. */
   check(schema: object, json: string): Promise<string | undefined> {
@@ -95,7 +92,7 @@ export class SchemaChecker {
       job.reject(this.#tooSlow());
       void worker.terminate();
       this.#next();
-    }, this.#timeoutMs);
+    }, this.timeoutMs);
     worker.on('message', verdict).on('exit', gone);
     const { schema, json } = job;
     worker.postMessage({ schema, json } satisfies SchemaJob);
@@ -107,7 +104,7 @@ export class SchemaChecker {
   }
 
   #tooSlow(): GatewayError {
-    return unusable(`checking an answer by it takes longer than ${this.#timeoutMs} ms`);
+    return unusable(`checking an answer by it takes longer than ${this.timeoutMs} ms`);
   }
 }
 

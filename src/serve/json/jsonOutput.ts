@@ -25,7 +25,7 @@ export function askForJson(request: ChatRequest, { schema }: JsonWish): ChatRequ
 }
 
 export interface JsonSampling {
-  /** Samples so many replies, with a seed of their own for every new try. */
+  /** Samples `count` replies, with another seed for every attempt. */
   readonly sample: (count: number, attempt: number) => Observable<readonly ChatReply[]>;
   readonly retries: number;
   readonly check: CheckJson;

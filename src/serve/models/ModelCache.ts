@@ -7,8 +7,7 @@ import type { GetServerCapabilitiesResponse } from '../../wire/session.js';
 import type { SampleResponse } from '../../wire/sampling.js';
 import type { ChatModel } from '../completion/ChatRequest.js';
 import { GatewayError } from '../http/GatewayError.js';
-import { isLost, lastingSampler } from './lastingSampler.js';
-import { Renewable } from './Renewable.js';
+import { isLost, lastingSampler, Renewable } from './Renewable.js';
 import type { ServiceWatch } from './ServiceWatch.js';
 import { isCheckpointPath } from '../../wire/tinkerPath.js';
 
@@ -46,7 +45,7 @@ export interface ModelCacheOptions {
 }
 
 const RUN_AT_STEP = /^([^/@]+)@(\d+)$/;
-/** Encoding so many characters takes about a twentieth of a second, and a context of 131,072 tokens seldom has more. */
+/** Encoding this many characters takes about 50 ms, and a context of 131,072 tokens seldom has more. */
 const MOST_PROMPT_CHARS = 786_432;
 /** No text has this many characters per token. */
 const CHARS_PER_TOKEN = 16;
@@ -56,24 +55,22 @@ const CHARS_PER_TOKEN = 16;
  * beyond `most` of them, the one that was used longest ago is let go.
  */
 export class ModelCache {
-  readonly #options: ModelCacheOptions;
   /** In order of use, the latest last. */
   readonly #open = new Map<string, Promise<ChatModel>>();
   readonly #main: Renewable<ChatModel>;
 
-  constructor(options: ModelCacheOptions) {
-    this.#options = options;
+  constructor(private readonly options: ModelCacheOptions) {
     this.#main = new Renewable(() => this.#chatModel(options.main));
   }
 
   /** The names that can be listed: the main model, and the checkpoints that are open. */
   names(): string[] {
-    return [this.#options.mainName, ...this.#open.keys()];
+    return [this.options.mainName, ...this.#open.keys()];
   }
 
   /** @throws GatewayError 404 for a name that stands for no model */
   find(name: string | undefined): Promise<ChatModel> {
-    const { mainName, most } = this.#options;
+    const { mainName, most } = this.options;
     if (name === undefined || name === mainName || name === 'default') return this.#main.get();
     if (!isCheckpointPath(name) && !RUN_AT_STEP.test(name)) {
       return Promise.reject(
@@ -93,7 +90,7 @@ export class ModelCache {
   }
 
   async #openCheckpoint(name: string): Promise<ChatModel> {
-    const { service } = this.#options;
+    const { service } = this.options;
     if (service === undefined)
       throw new GatewayError(404, 'this gateway serves one sampler and opens no checkpoints', 'model');
     return this.#chatModel(
@@ -108,13 +105,13 @@ export class ModelCache {
   }
 
   async #chatModel(samplers: Renewable<ServedSampler>): Promise<ChatModel> {
-    const { watch, onSample, newId, maxPromptChars } = this.#options;
+    const { watch, onSample, newId, maxPromptChars } = this.options;
     const sampler = await samplers.get();
-    const contextTokens = this.#options.contextTokens ?? (await this.#contextOf(sampler));
+    const contextTokens = this.options.contextTokens ?? (await this.#contextOf(sampler));
     const guard = (work: Observable<SampleResponse>, promptTokens: number): Observable<SampleResponse> =>
       watch.guard(work, (response) => onSample(promptTokens, response));
     return {
-      renderer: this.#options.renderer ?? (await sampler.getRenderer()),
+      renderer: this.options.renderer ?? (await sampler.getRenderer()),
       newId,
       ...(contextTokens === undefined ? {} : { contextTokens }),
       maxPromptChars: maxPromptChars ?? Math.min(MOST_PROMPT_CHARS, (contextTokens ?? Infinity) * CHARS_PER_TOKEN),
@@ -124,7 +121,7 @@ export class ModelCache {
 
   /** How long the context of a model is, if the service says it. */
   async #contextOf(sampler: ServedSampler): Promise<number | undefined> {
-    const service = await this.#options.service?.get();
+    const service = await this.options.service?.get();
     if (service?.getServerCapabilities === undefined) return undefined;
     const [baseModel, { supportedModels }] = await Promise.all([
       sampler.getBaseModel(),

@@ -11,8 +11,6 @@ const CHECK_AGAIN_MS = 1000;
  * small. Without an answer everything that waits fails with 503, and so does all else until the service answers again.
  */
 export class ServiceWatch {
-  readonly #probe: (timeoutMs: number) => PromiseLike<unknown>;
-  readonly #checkMs: number;
   readonly #waiting = new Set<Subscriber<never>>();
   #timer: NodeJS.Timeout | undefined;
   #reachable = true;
@@ -20,10 +18,10 @@ export class ServiceWatch {
   #alive = false;
   #closed = false;
 
-  constructor(probe: (timeoutMs: number) => PromiseLike<unknown>, checkMs = CHECK_MS) {
-    this.#probe = probe;
-    this.#checkMs = checkMs;
-  }
+  constructor(
+    private readonly probe: (timeoutMs: number) => PromiseLike<unknown>,
+    private readonly checkMs = CHECK_MS,
+  ) {}
 
   get reachable(): boolean {
     return this.#reachable;
@@ -34,7 +32,7 @@ export class ServiceWatch {
     return new Observable((subscriber) => {
       if (!this.#reachable) return subscriber.error(unreachable());
       this.#waiting.add(subscriber);
-      this.#schedule(this.#checkMs);
+      this.#schedule(this.checkMs);
       const working = work.subscribe({
         next: (value) => {
           this.#alive = true;
@@ -68,13 +66,13 @@ export class ServiceWatch {
     this.#alive = false;
     this.#timer = undefined;
     if (!this.#reachable) for (const subscriber of [...this.#waiting]) subscriber.error(unreachable());
-    if (!this.#reachable) this.#schedule(Math.min(CHECK_AGAIN_MS, this.#checkMs));
-    else if (this.#waiting.size > 0) this.#schedule(this.#checkMs);
+    if (!this.#reachable) this.#schedule(Math.min(CHECK_AGAIN_MS, this.checkMs));
+    else if (this.#waiting.size > 0) this.#schedule(this.checkMs);
   }
 
   async #answers(): Promise<boolean> {
     try {
-      await this.#probe(this.#checkMs);
+      await this.probe(this.checkMs);
       return true;
     } catch (error) {
       // A refusal is an answer as well.

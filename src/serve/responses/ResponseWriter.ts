@@ -1,7 +1,6 @@
 import type { ChatDelta } from '../completion/ChatRequest.js';
 import { event, type Gateway } from '../http/Endpoint.js';
-import { callItem, messageItem, reasoningItem, textPart, type ReasoningForm } from './items.js';
-import type { Item } from './ItemStore.js';
+import { callItem, messageItem, reasoningItem, textPart, type ReasoningForm, type Item } from './items.js';
 
 interface OpenItem {
   readonly kind: 'text' | 'thinking';
@@ -13,15 +12,13 @@ interface OpenItem {
 export class ResponseWriter {
   /** The items that are done. */
   readonly output: Item[] = [];
-  readonly #form: ReasoningForm;
-  readonly #gateway: Gateway;
   #number = 0;
   #open: OpenItem | undefined;
 
-  constructor(form: ReasoningForm, gateway: Gateway) {
-    this.#form = form;
-    this.#gateway = gateway;
-  }
+  constructor(
+    private readonly form: ReasoningForm,
+    private readonly gateway: Gateway,
+  ) {}
 
   /** The first events, once. */
   begin(response: object): string[] {
@@ -33,7 +30,7 @@ export class ResponseWriter {
     if (delta.type === 'thinking') return this.#grow('thinking', delta.thinking);
     if (delta.type === 'text') return this.#grow('text', delta.text);
     const before = this.close();
-    const item = callItem(delta.call, this.#gateway);
+    const item = callItem(delta.call, this.gateway);
     const { name, arguments: json } = delta.call;
     const at = { item_id: item['id'], output_index: this.output.length };
     return [
@@ -51,7 +48,7 @@ export class ResponseWriter {
     if (open === undefined) return [];
     const { kind, id, text } = open;
     const closing = kind === 'text' ? this.#closeText(text) : this.#closeThinking(text);
-    const item = kind === 'text' ? messageItem(id, text) : reasoningItem(id, text, this.#form);
+    const item = kind === 'text' ? messageItem(id, text) : reasoningItem(id, text, this.form);
     this.#open = undefined;
     return [...closing, this.#done(item)];
   }
@@ -65,7 +62,7 @@ export class ResponseWriter {
     const events: string[] = [];
     if (this.#open?.kind !== kind) {
       events.push(...this.close());
-      this.#open = { kind, id: `${kind === 'text' ? 'msg' : 'rs'}_${this.#gateway.newId()}`, text: '' };
+      this.#open = { kind, id: `${kind === 'text' ? 'msg' : 'rs'}_${this.gateway.newId()}`, text: '' };
       events.push(...(kind === 'text' ? this.#openText(this.#open.id) : this.#openThinking(this.#open.id)));
     }
     this.#open.text += more;
@@ -73,7 +70,7 @@ export class ResponseWriter {
       return [...events, this.#send('response.output_text.delta', { ...this.#place(), delta: more, logprobs: [] })];
     }
     events.push(this.#send('response.reasoning_text.delta', { ...this.#place(), delta: more }));
-    if (this.#form.summary) {
+    if (this.form.summary) {
       events.push(this.#send('response.reasoning_summary_text.delta', { ...this.#summaryPlace(), delta: more }));
     }
     return events;
@@ -98,7 +95,7 @@ export class ResponseWriter {
     return [
       this.#added({ type: 'reasoning', id, summary: [], content: [] }),
       this.#send('response.content_part.added', { ...this.#place(), part: { type: 'reasoning_text', text: '' } }),
-      ...(this.#form.summary
+      ...(this.form.summary
         ? [this.#send('response.reasoning_summary_part.added', { ...this.#summaryPlace(), part })]
         : []),
     ];
@@ -109,7 +106,7 @@ export class ResponseWriter {
     return [
       this.#send('response.reasoning_text.done', { ...this.#place(), text }),
       this.#send('response.content_part.done', { ...this.#place(), part: { type: 'reasoning_text', text } }),
-      ...(this.#form.summary
+      ...(this.form.summary
         ? [
             this.#send('response.reasoning_summary_text.done', { ...this.#summaryPlace(), text }),
             this.#send('response.reasoning_summary_part.done', { ...this.#summaryPlace(), part }),

@@ -1,10 +1,8 @@
 import { concatMap, defer, from, map, type Observable, of } from 'rxjs';
-import { countTokens } from '../completion/countTokens.js';
-import type { ChatModel, ChatReply } from '../completion/ChatRequest.js';
+import { tokenUsage, type ChatModel, type ChatReply } from '../completion/ChatRequest.js';
 import { repliesOf, replyDeltas } from '../completion/repliesOf.js';
 import type { Answer, Endpoint, Gateway } from '../http/Endpoint.js';
-import { itemsOf } from './items.js';
-import type { Item } from './ItemStore.js';
+import { itemsOf, type Item } from './items.js';
 import { readResponsesAsk, type ResponsesAsk } from './responsesRequest.js';
 import { ResponseWriter } from './ResponseWriter.js';
 
@@ -51,7 +49,7 @@ function kept(output: readonly Item[], { store }: ResponsesAsk, gateway: Gateway
 
 function finished(shared: Envelope, reply: ChatReply, output: readonly Item[]): Envelope {
   const cut = reply.finish === 'length';
-  const { prompt, cached, sampled } = countTokens([reply]);
+  const { prompt, cached, sampled } = tokenUsage([reply]);
   return {
     ...shared,
     status: cut ? 'incomplete' : 'completed',

@@ -1,5 +1,5 @@
 import type { Message, ToolSpec } from '../../chat/renderers/core/Message.js';
-import { isZero, readFunction, readSampling, readToolChoice } from '../chat/openAiFields.js';
+import { ignoreCommon, readFunction, readSampling, readToolChoice } from '../chat/openAiFields.js';
 import type { ChatRequest } from '../completion/ChatRequest.js';
 import type { JsonWish } from '../json/jsonOutput.js';
 import type { Gateway } from '../http/Endpoint.js';
@@ -93,20 +93,9 @@ function readHints(fields: Fields): void {
   fields.only('background', (value) => value === false);
   fields.hint('parallel_tool_calls', (value) => value === true);
   fields.hint('truncation', (value) => value === 'disabled');
-  fields.hint('top_logprobs', isZero);
+  fields.hint('top_logprobs', (value) => value === 0);
   fields.hint('max_tool_calls');
   fields.object('text')?.hint('verbosity');
-  fields.ignore(
-    'user',
-    'metadata',
-    'service_tier',
-    'safety_identifier',
-    'prompt_cache_key',
-    'prompt_cache_retention',
-    'prompt_cache_options',
-    'moderation',
-    'stream_options',
-    'client_metadata',
-  );
+  ignoreCommon(fields, 'stream_options', 'client_metadata');
   fields.done();
 }

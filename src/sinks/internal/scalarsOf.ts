@@ -1,4 +1,4 @@
-import type { Step } from '../../operators/step.js';
+import type { Step } from '../../operators/training/step.js';
 
 /** What a chart can show of a step, by name. What stands at the step itself comes first: a metric of the same name does not replace it. */
 export function scalarsOf(step: Step): ReadonlyMap<string, number> {

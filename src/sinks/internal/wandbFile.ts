@@ -1,6 +1,7 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { closeSync, openSync, writeSync } from 'node:fs';
-import { crc32 } from 'node:zlib';
+// As a whole: a release of Node without crc32 must come as far as the check of its version.
+import zlib from 'node:zlib';
 import { namingFile } from '../../support/files/namingFile.js';
 
 /** Fields of the messages of wandb_internal.proto that are written here. */
@@ -93,7 +94,7 @@ export class WandbFile {
       const kind = from === 0 ? (isLast ? FULL : FIRST) : isLast ? LAST : MIDDLE;
       const body = data.subarray(from, from + length);
       const head = Buffer.alloc(HEAD_BYTES);
-      head.writeUInt32LE(crc32(body, crc32(Uint8Array.of(kind))), 0);
+      head.writeUInt32LE(zlib.crc32(body, zlib.crc32(Uint8Array.of(kind))), 0);
       head.writeUInt16LE(length, 4);
       head[6] = kind;
       this.#put(Buffer.concat([head, body]));

@@ -1,5 +1,5 @@
 import type { Subscriber } from 'rxjs';
-import { type Gate, withGate } from '../../operators/gate.js';
+import { type Gate, withGate } from '../../operators/pressure/gate.js';
 
 /**
  * Walks through rows, one iterable after the other, and hands each on while the gate is open. Everything is emitted under
@@ -32,18 +32,16 @@ export class RowWalk<T> {
     } catch (error) {
       return withGate(this.gate, () => this.subscriber.error(error));
     }
-    this.#emit();
+    withGate(this.gate, () => this.#emit());
   }
 
-  readonly #emit = (): void => withGate(this.gate, () => this.#emitRows());
-
-  #emitRows(): void {
+  #emit(): void {
     const { subscriber, gate } = this;
     this.#walking = true;
     try {
       while (this.#rows !== undefined && !subscriber.closed) {
         if (gate?.isOpen === false) {
-          this.#stopWaiting = gate.onceOpen(this.#emit);
+          this.#stopWaiting = gate.onceOpen(() => withGate(gate, () => this.#emit()));
           return;
         }
         const row = this.#rows.next();

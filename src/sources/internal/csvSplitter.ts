@@ -11,7 +11,6 @@ export interface CsvRecord {
 /** Cuts CSV (RFC 4180) into records: quoted fields may hold delimiters, line ends and doubled quotes. */
 export class CsvSplitter {
   readonly #chunks = new Utf8Chunks();
-  readonly #delimiter: string;
   #line = 1;
   #startLine = 1;
   #fields: string[] = [];
@@ -25,11 +24,9 @@ export class CsvSplitter {
 
   /** Of a record that is longer than `maxLength` nothing is kept but that it was there. */
   constructor(
-    delimiter: string,
+    private readonly delimiter: string,
     readonly maxLength: number,
-  ) {
-    this.#delimiter = delimiter;
-  }
+  ) {}
 
   *push(chunk: Buffer): Generator<CsvRecord> {
     yield* this.#read(this.#chunks.decode(chunk));
@@ -60,13 +57,13 @@ export class CsvSplitter {
       this.#afterReturn = char === '\r';
       if (char === '\n' && wasReturn) {
         from = place + 1;
-      } else if (char === '\n' || char === '\r' || char === this.#delimiter) {
+      } else if (char === '\n' || char === '\r' || char === this.delimiter) {
         if (this.#state === 'plain') this.#keep(text.slice(from, place));
         from = place + 1;
         // A blank line is no record.
-        const blank = char !== this.#delimiter && this.#state === 'start' && this.#length === 0;
+        const blank = char !== this.delimiter && this.#state === 'start' && this.#length === 0;
         if (!blank) this.#endField();
-        if (char !== this.#delimiter) {
+        if (char !== this.delimiter) {
           this.#line++;
           if (!blank) yield this.#record();
           this.#startLine = this.#line;

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { asyncScheduler, defer, from, map, type Observable } from 'rxjs';
-import type { Checkpoint } from '../../operators/trainingBatch.js';
+import type { Checkpoint } from '../../operators/training/trainingBatch.js';
 import type { ResumeFromOptions, ResumePoint } from '../resumeFrom.js';
 import { BadRowError } from '../SourceError.js';
 
@@ -19,14 +19,19 @@ export function usableCheckpoints(
   folder: string,
   { scheduler = asyncScheduler }: ResumeFromOptions,
 ): Observable<readonly UsableCheckpoint[]> {
+  return loggedCheckpoints(folder, { scheduler }).pipe(
+    map((all) => all.filter((each): each is UsableCheckpoint => each.statePath !== undefined)),
+  );
+}
+
+/** The checkpoints in a folder that have not expired, the newest last. */
+export function loggedCheckpoints(
+  folder: string,
+  { scheduler = asyncScheduler }: ResumeFromOptions = {},
+): Observable<readonly Checkpoint[]> {
   const path = join(folder, 'checkpoints.jsonl');
   return defer(() => from(readOrEmpty(path))).pipe(
-    map((text) =>
-      parse(text, path).filter(
-        (checkpoint): checkpoint is UsableCheckpoint =>
-          checkpoint.statePath !== undefined && (checkpoint.expiresAtMs ?? Infinity) > scheduler.now(),
-      ),
-    ),
+    map((text) => parse(text, path).filter(({ expiresAtMs = Infinity }) => expiresAtMs > scheduler.now())),
   );
 }
 

@@ -39,7 +39,8 @@ function toBrain(bits: number): number {
   return isNaN ? (bits >>> 16) | 0x40 : ((bits + 0x7fff + ((bits >>> 16) & 1)) >>> 0) >>> 16;
 }
 
-function fromHalf(half: number): number {
+/** The value of a float16, by its bits. */
+export function fromHalf(half: number): number {
   const sign = half & 0x8000 ? -1 : 1;
   const exponent = (half >> 10) & 0x1f;
   const fraction = half & 0x3ff;

@@ -5,6 +5,8 @@ import { namingFile } from './namingFile.js';
 
 const NEWLINE = 0x0a;
 const BLOCK_BYTES = 64 * 1024;
+/** A file whose last line is torn, and which did not grow for so long, has no writer. */
+const STILL_MS = 50;
 
 /**
  * A JSONL file open for appending. Lines are written whole and at once, so that what was appended survives the process;
@@ -54,6 +56,9 @@ export class JsonlFile {
     const { size } = fstatSync(descriptor);
     const start = lastLineStart(descriptor, size);
     if (start === size) return;
+    // Another process may be writing this line: then the file grows.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STILL_MS);
+    if (fstatSync(descriptor).size !== size) return this.#repair(descriptor);
     const rest = Buffer.alloc(size - start);
     readSync(descriptor, rest, 0, rest.length, start);
     if (isJson(rest.toString('utf8'))) writeSync(descriptor, '\n');

@@ -1,5 +1,5 @@
-import { open, type FileHandle } from 'node:fs/promises';
 import { isRecord } from '../isRecord.js';
+import { openRanges, type ReadRange } from './readRange.js';
 
 /** One tensor of a safetensors file. Its bytes are `start` up to `end` of the file. */
 export interface TensorPlace {
@@ -14,37 +14,24 @@ export interface SafetensorsHeader {
   readonly metadata: Readonly<Record<string, string>> | undefined;
 }
 
-/** Reads `length` bytes from `start` on, wherever the file is. */
-export type ReadRange = (start: number, length: number) => Promise<Uint8Array>;
-
 /** The format's own limit. */
 const MAX_HEADER_BYTES = 100_000_000;
 const LENGTH_BYTES = 8;
 const ALIGNMENT = 8;
 
 /** Bytes of one element, by the format's name of its type. */
+// prettier-ignore
 export const ELEMENT_BYTES: Readonly<Record<string, number>> = {
-  BOOL: 1,
-  U8: 1,
-  I8: 1,
-  F8_E4M3: 1,
-  F8_E5M2: 1,
-  I16: 2,
-  U16: 2,
-  F16: 2,
-  BF16: 2,
-  I32: 4,
-  U32: 4,
-  F32: 4,
-  I64: 8,
-  U64: 8,
-  F64: 8,
+  BOOL: 1, U8: 1, I8: 1, F8_E4M3: 1, F8_E5M2: 1,
+  I16: 2, U16: 2, F16: 2, BF16: 2,
+  I32: 4, U32: 4, F32: 4,
+  I64: 8, U64: 8, F64: 8,
 };
 
 /**
  * Reads the header of a safetensors file: names, types, shapes and places, and none of the tensors.
  *
- * @throws Error if the file is damaged; `name` says which one
+ * @throws DamagedFileError; `name` says which file it is
  * @see https://github.com/huggingface/safetensors (format)
  */
 export async function readHeader(read: ReadRange, name: string): Promise<SafetensorsHeader> {
@@ -91,7 +78,11 @@ export function encodeHeader(
   return bytes;
 }
 
-const damaged = (name: string, what: string): Error => new Error(`${name} is not a valid safetensors file: ${what}`);
+/** A file that is not what its header says. The message names it. */
+export class DamagedFileError extends Error {}
+
+const damaged = (name: string, what: string): DamagedFileError =>
+  new DamagedFileError(`${name} is not a valid safetensors file: ${what}`);
 
 function headerLength(start: Uint8Array, name: string): number {
   if (start.length < LENGTH_BYTES) throw damaged(name, 'it is shorter than its header');
@@ -144,34 +135,19 @@ export class SafetensorsFile {
     readonly path: string,
     readonly header: SafetensorsHeader,
     readonly read: ReadRange,
-    private readonly handle: FileHandle,
+    readonly close: () => Promise<void>,
   ) {}
 
   static async open(path: string): Promise<SafetensorsFile> {
-    const handle = await open(path);
+    const { size, read, close } = await openRanges(path);
     try {
-      const read: ReadRange = async (start, length) => {
-        const buffer = new Uint8Array(length);
-        let have = 0;
-        while (have < length) {
-          const { bytesRead } = await handle.read(buffer, have, length - have, start + have);
-          if (bytesRead === 0) break;
-          have += bytesRead;
-        }
-        return buffer.subarray(0, have);
-      };
       const header = await readHeader(read, path);
-      const { size } = await handle.stat();
       for (const [name, { end }] of header.tensors)
-        if (end > size) throw new Error(`${path} is cut short: ${name} ends at byte ${end} of ${size}`);
-      return new SafetensorsFile(path, header, read, handle);
+        if (end > size) throw new DamagedFileError(`${path} is cut short: ${name} ends at byte ${end} of ${size}`);
+      return new SafetensorsFile(path, header, read, close);
     } catch (error) {
-      await handle.close();
+      await close();
       throw error;
     }
-  }
-
-  close(): Promise<void> {
-    return this.handle.close();
   }
 }

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** Resolves to the address once the server listens. Rejects with the system's error, for example when the port is taken. */
-export function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
+export function listenOn(server: Server, port: number, host: string): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {

@@ -57,7 +57,7 @@ function readSequence(bytes: Uint8Array): SampledSequence {
   };
 }
 
-/** undefined where there are no cells at all. */
+/** undefined if there are no cells at all. */
 function readTopk(bytes: Uint8Array): TopkLogprobs | undefined {
   let tokenIds: Int32Array = new Int32Array();
   let logprobs: Float32Array = new Float32Array();

@@ -1,4 +1,4 @@
-import { TensorData, type TensorDtype, type TensorValues } from '../tensor.js';
+import { TensorData, type TensorValues } from '../tensor.js';
 import { readFields, readInt64s } from './fields.js';
 import type { MessageWriter } from './messageWriter.js';
 
@@ -47,7 +47,7 @@ function split(values: Float64Array | Float32Array, from: number, count: number)
   }
 }
 
-/** The same in memory of their own. */
+/** The same in new memory. */
 export function int64Bytes(values: TensorValues): Uint8Array {
   const bytes = new Uint8Array(8 * values.length);
   writeInt64s(values, bytes, 0);
@@ -97,7 +97,7 @@ function bfloat16ToFloat32(bytes: Uint8Array): Float32Array {
 export const DTYPE = { float32: 1, int64: 2, int32: 3, bfloat16: 4 } as const;
 const ITEM_BYTES: Readonly<Record<number, number>> = { 1: 4, 2: 8, 3: 4, 4: 2 };
 
-/** Bytes of one value of a wire dtype. @throws RangeError for a dtype that is none. */
+/** Bytes of one value of a wire dtype. @throws RangeError for an unknown dtype. */
 export function itemBytes(dtype: number): number {
   const size = ITEM_BYTES[dtype];
   if (size === undefined) throw new RangeError(`unsupported tensor dtype ${dtype}`);
@@ -128,16 +128,13 @@ export function writeTensor(writer: MessageWriter, tensor: TensorData): void {
   const { dtype, data, sparse } = tensor;
   if (sparse !== undefined)
     writer.message(2, (csr) => {
-      if (data.length > 0) writeValues(csr, dtype, data);
+      if (dtype === 'int64') csr.int64s(1, data);
+      else csr.bytes(1, toFloats(data));
       csr.int64s(2, sparse.crowIndices).int64s(3, sparse.colIndices);
     });
-  else writeValues(writer, dtype, data);
-  writer.int(3, DTYPE[dtype]).packedInts(4, tensor.shape);
-}
-
-function writeValues(writer: MessageWriter, dtype: TensorDtype, data: TensorValues): void {
-  if (dtype === 'int64') writer.presentInt64s(1, data);
+  else if (dtype === 'int64') writer.presentInt64s(1, data);
   else writer.presentBytes(1, toFloats(data));
+  writer.int(3, DTYPE[dtype]).packedInts(4, tensor.shape);
 }
 
 const NONE: Uint8Array = new Uint8Array();

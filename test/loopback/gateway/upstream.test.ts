@@ -165,7 +165,7 @@ describe('the watch', () => {
 
 it('a caller that hangs up cancels its sample on the embedded service', async () => {
   const local = await LocalTinker.start();
-  local.dials.pause();
+  local.controls.pause();
   const service = new ServiceClient({ baseUrl: local.url, apiKey: local.apiKey, telemetry: false });
   const cancelled: boolean[] = [];
   service.events$.subscribe((event) => {

@@ -30,11 +30,11 @@ export async function startStepped(options: LocalTinkerOptions = {}): Promise<St
   const onRequest = ({ endpoint }: SeenRequest) => {
     if (!waitsForPass || endpoint !== 'forward_backward') return;
     waitsForPass = false;
-    local.dials.clockMs = Infinity;
+    local.controls.clockMs = Infinity;
   };
   const local = await LocalTinker.start({ ...options, onRequest, onResponse });
   const takeOver = () => {
-    local.dials.clockMs = Infinity;
+    local.controls.clockMs = Infinity;
     counts.next({});
   };
   const until = async (ready: (count: Count) => boolean) => {
@@ -55,7 +55,7 @@ export async function startStepped(options: LocalTinkerOptions = {}): Promise<St
       for (let cycle = 1; ; cycle++) {
         await Promise.race([run, until((count) => ready(cycle, count))]);
         if (over) return run;
-        await local.dials.step();
+        await local.controls.step();
         await turn();
       }
     },

@@ -61,6 +61,7 @@ export function scripted(
         return new TinkerFuture(() => answer(options), {
           onFailure: (error) => {
             if ((error as { code?: string } | undefined)?.code === 'cancelled') cancelled++;
+            return error;
           },
         });
       },

@@ -56,6 +56,7 @@ const TRAINING: Record<string, Call<TrainingClient>> = {
 };
 const SAMPLING: Record<string, Call<SamplingClient>> = {
   sample: (sampler, options) => sampler.sample({ prompt: prompt(), ...options }),
+  reply: (sampler, options) => sampler.reply('Hello?', options),
   computeLogprobs: (sampler, options) => sampler.computeLogprobs(prompt(), options),
   getBaseModel: (sampler, options) => sampler.getBaseModel(options),
   getTokenizer: (sampler, options) => sampler.getTokenizer(options),
@@ -97,7 +98,16 @@ const ADMIN: Record<string, Call<AdminClient>> = {
 };
 
 /** Methods that ask the service for nothing, or that end the client. */
-const NO_CALLS = new Set(['constructor', 'close', 'destroy', 'pending', 'getSamplerHandle', 'loading', 'weightsInfo']);
+const NO_CALLS = new Set([
+  'constructor',
+  'close',
+  'destroy',
+  'pending',
+  'getSamplerHandle',
+  'reply$',
+  'loading',
+  'weightsInfo',
+]);
 const methodsOf = (client: { readonly prototype: object }): string[] =>
   Object.entries(Object.getOwnPropertyDescriptors(client.prototype))
     .filter(([name, { value }]) => typeof value === 'function' && !NO_CALLS.has(name))

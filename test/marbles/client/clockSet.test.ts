@@ -2,7 +2,7 @@ import type { SchedulerLike } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { refusal, VirtualClock, fakeTransport } from 'tinker-rx/testing';
 import { ServiceClient } from 'tinker-rx';
-import { steady } from '../../../src/transport/steadyScheduler.js';
+import { steady } from '../../../src/transport/schedulers.js';
 import { steadyClock } from '../../../src/support/steadyClock.js';
 import { prompt, times } from './stage.js';
 

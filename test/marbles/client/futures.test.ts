@@ -71,8 +71,7 @@ describe('a future', () => {
       .trainer()
       .optimStep()
       .then(() => undefined);
-    await settleDown();
-    expect(rejections).toHaveLength(1);
+    await expect.poll(() => rejections).toHaveLength(1);
   });
 
   it('can be caught like a promise', async () => {

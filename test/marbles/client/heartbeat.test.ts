@@ -96,6 +96,21 @@ describe('the heartbeat', () => {
     ]);
   });
 
+  it('stops before the client finishes the session, which would refuse the next one', () => {
+    const script = {
+      'sessions/session-1/finish': NEVER,
+      session_heartbeat: [(): undefined => undefined, refusal(410, 'finished')],
+    };
+    const on = stage({ script });
+    on.sampler();
+    on.clock.advanceTo(19_000);
+    const closing = on.service.close();
+    on.clock.advanceTo(60_000);
+    on.clock.resolve(closing);
+    expect(times(on.fake.to('session_heartbeat'))).toEqual([10_000]);
+    expect(on.eventsOf('session-finished')).toEqual([]);
+  });
+
   it('says that the event loop was blocked, and nothing where it was not', () => {
     const on = stage();
     let blockedMs = 0;

@@ -57,7 +57,7 @@ describe('SharedBudget', () => {
     const seen: number[] = [];
     const blocking = budget.run(1, NEVER).subscribe();
     for (let index = 0; index < 10_000; index++) budget.run(1, of(index)).subscribe((value) => seen.push(value));
-    expect(budget.useOfSlots(1)).toEqual({ inUse: 1, size: 1, waiting: 10_000 });
+    expect(budget.use(1, 'calls')).toEqual({ inUse: 1, size: 1, waiting: 10_000 });
     blocking.unsubscribe();
     expect(seen).toEqual(Array.from({ length: 10_000 }, (_, index) => index));
   });

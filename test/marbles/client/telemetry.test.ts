@@ -14,8 +14,10 @@ import { connect } from '../../../src/client/connection/connect.js';
 import { Telemetry } from '../../../src/client/session/Telemetry.js';
 import { timedeltaText } from '../../../src/client/session/telemetryEvents.js';
 import type { QueueState } from '../../../src/wire/futures.js';
-import type { TinkerEvent } from '../../../src/client/events.js';
-import { stage, times } from './stage.js';
+import { EventBus, type TinkerEvent } from '../../../src/client/events.js';
+import { prompt, stage, times } from './stage.js';
+
+const PER_SAMPLE = new Set<string>(['request-sent', 'tokens-used', 'request-finished']);
 
 type Sent = {
   event: string;
@@ -60,6 +62,24 @@ describe('telemetry', () => {
     expect(sent(fake.to('telemetry')).map(({ event_session_index: index }) => index)).toEqual(
       Array.from({ length: 250 }, (_, index) => index),
     );
+  });
+
+  it('and the log have no events made of every sample, which only a subscriber of events$ gets', () => {
+    const clock = new VirtualClock();
+    const fake = fakeTransport({ scheduler: clock });
+    const service = new ServiceClient({ ...fake.clientOptions, telemetry: true, logLevel: 'debug' });
+    const made = vi.spyOn(EventBus.prototype, 'emit');
+    const perSample = () => made.mock.calls.map(([{ type }]) => type).filter((type) => PER_SAMPLE.has(type));
+    try {
+      const sampler = clock.resolve(service.createSamplingClient({ baseModel: 'any' }));
+      clock.resolve(sampler.sample({ prompt: prompt() }));
+      expect(perSample()).toEqual([]);
+      service.events$.subscribe();
+      clock.resolve(sampler.sample({ prompt: prompt() }));
+      expect(new Set(perSample())).toEqual(PER_SAMPLE);
+    } finally {
+      made.mockRestore();
+    }
   });
 
   it('says who it is', () => {

@@ -29,7 +29,10 @@ describe('TinkerFuture', () => {
   it('keeps its first end: cancelling a future that has failed changes nothing', () => {
     const log: string[] = [];
     const failed = new TinkerFuture<number>(() => throwError(() => 'first'), {
-      onFailure: (error) => log.push(`told ${String(error)}`),
+      onFailure: (error) => {
+        log.push(`told ${String(error)}`);
+        return error;
+      },
     });
     failed.cancel();
     failed.subscribe({ error: (error: unknown) => log.push(`error ${String(error)}`) });

@@ -109,8 +109,8 @@ export async function perform(program: Program, options: ChaosOptions): Promise<
   const start = async (): Promise<LocalTinker> => {
     engine = await Engine.start();
     const started = await LocalTinker.start({ ...settings, engine: ledger.watch(engine) });
-    started.dials.faults = faultPlan(seed + steps, share * (1 - BY_PROXY));
-    const { injector } = started.dials;
+    started.controls.faults = faultPlan(seed + steps, share * (1 - BY_PROXY));
+    const { injector } = started.controls;
     const next = injector.next.bind(injector);
     injector.next = (method, endpoint) => {
       const fault = next(method, endpoint);

@@ -142,7 +142,8 @@ export const evaluationOf =
             ...{ sampler, renderer, samples: 2, concurrency: 8, samplingParams: { maxTokens: 6 } },
             scorers: { length: ({ output }) => output.length },
             // An answer asked again has another seed: here it must be the client that bears the faults.
-            ...{ retries: 0, retryFailures: true },
+            onFailure: 'skip',
+            retryFailures: true,
           }),
           ignoreElements(),
         ),

@@ -279,8 +279,8 @@ describe('images', () => {
 });
 
 describe('names', () => {
-  it('knows the 44 names of the cookbook, and two of its own', () => {
-    expect(RENDERER_NAMES.length).toBe(46);
+  it('knows the 44 names of the cookbook, and three of its own', () => {
+    expect(RENDERER_NAMES.length).toBe(47);
     expect(RENDERER_NAMES).toEqual(
       expect.arrayContaining([
         'chat_template',
@@ -292,9 +292,9 @@ describe('names', () => {
     );
   });
 
-  it('has a renderer for each of the 44 models, and for the embedded two', () => {
+  it('has a renderer for each of the 44 models, the embedded two and six small ones', () => {
     const models = Object.keys(MODEL_RENDERERS);
-    expect(models.filter((model) => !model.startsWith('tinker-rx/')).length).toBe(44);
+    expect(models).toHaveLength(44 + 2 + 6);
     for (const model of models) expect(RENDERER_NAMES).toEqual(expect.arrayContaining([...renderersFor(model)]));
   });
 

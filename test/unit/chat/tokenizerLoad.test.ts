@@ -1,3 +1,5 @@
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
@@ -67,5 +69,18 @@ describe('tokenizerForModel', () => {
     await expect(tokenizerForModel('any/model', FOLDER, { offline: true })).rejects.toThrow(
       /is not the name of a repository/,
     );
+  });
+
+  it('reads the folder that an embedded service wrote for that model, and for no other', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'tokenizer-'));
+    await cp(FOLDER, folder, { recursive: true });
+    await writeFile(join(folder, '.tinker-rx-model'), 'me/mine');
+    const tokenizer = await tokenizerForModel('me/mine', folder, { offline: true });
+    expect(tokenizer.id).toBe('me/mine');
+    expect(tokenizer.decode(tokenizer.encode('Hello'))).toBe('Hello');
+    await expect(tokenizerForModel('me/other', folder, { offline: true })).rejects.toThrow(
+      /not the name of a repository/,
+    );
+    await rm(folder, { recursive: true });
   });
 });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HubRepository } from '../../../src/cli/checkpoint/hub/HubRepository.js';
-import { hubToken } from '../../../src/cli/checkpoint/hub/hubToken.js';
+import { HubSettings } from '../../../src/chat/tokenizer/hub/HubSettings.js';
 import { matchesGlob } from '../../../src/cli/checkpoint/hub/matchesGlob.js';
 import { modelCard } from '../../../src/cli/checkpoint/hub/modelCard.js';
 import { withHttp } from '../../../src/cli/http.js';
@@ -76,10 +76,12 @@ describe('HubRepository', () => {
 });
 
 it('finds the token where the Python library does', () => {
-  expect(hubToken({ HF_TOKEN: ' hf_env ', HF_HOME: folder })).toBe('hf_env');
+  const tokenOf = (env: Record<string, string>) => new HubSettings({ env }).token;
+  expect(tokenOf({ HF_TOKEN: ' hf_env ', HF_HOME: folder })).toBe('hf_env');
+  expect(tokenOf({ HF_TOKEN: 'hf_env', HF_HUB_DISABLE_IMPLICIT_TOKEN: '1' })).toBe('hf_env');
   writeFileSync(join(folder, 'token'), 'hf_file\n');
-  expect(hubToken({ HF_HOME: folder })).toBe('hf_file');
-  expect(() => hubToken({ HF_HOME: join(folder, 'none') })).toThrow('Not logged in');
+  expect(tokenOf({ HF_HOME: folder })).toBe('hf_file');
+  expect(tokenOf({ HF_HOME: join(folder, 'none') })).toBeUndefined();
 });
 
 it.each([

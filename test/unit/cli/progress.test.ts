@@ -192,12 +192,12 @@ describe('loading a tokenizer', () => {
     await vi.waitFor(() => {
       clock.ms += 500;
       expect(written.stderr).toMatch(/tokenizer of org\/name {2}█{6}░{18} {2}25 % {2}1\.0 MB of 4\.0 MB/);
-    }, 20_000);
+    }, 240_000);
     rest();
     await vi.waitFor(() => {
       clock.ms += 500;
       expect(states(written.stderr).at(-1)).toMatch(/^. loading the tokenizer … \d+ s$/);
-    }, 20_000);
+    }, 240_000);
     const wanted = {} as Renderer;
     make(wanted);
     expect(await loading).toBe(wanted);

@@ -47,7 +47,7 @@ it('takes text that only looks like JSON as text, and a broken object as a mista
     { kind: 'chat', line: 3 },
   ]);
   expect((await read('{"a":1}'))[0]).toMatchObject({
-    reason: expect.stringMatching(/^expected one of: messages/) as string,
+    reason: expect.stringMatching(/^no column of prompts: none of messages/) as string,
   });
 });
 
@@ -109,7 +109,7 @@ describe('a file of prompts', () => {
       { kind: 'chat', source: { prompt: 'a' }, line: 2 },
       { kind: 'bad', line: 3 },
       { kind: 'chat', source: 'b', line: 4 },
-      { kind: 'bad', line: 5, reason: expect.stringMatching(/^expected one of: messages/) as string },
+      { kind: 'bad', line: 5, reason: expect.stringMatching(/^no column of prompts: none of messages/) as string },
       { kind: 'bad', line: 6 },
     ]);
   });

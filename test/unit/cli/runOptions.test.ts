@@ -1,9 +1,17 @@
-/** The tables of options of the commands that train. */
+/** The tables of options of commands. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Option } from 'commander';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import * as checkpoint from '../../../src/cli/checkpoint/command.js';
+import type { CommandOptions } from '../../../src/cli/declare.js';
+import { DOCTOR } from '../../../src/cli/doctor/command.js';
+import { COMPARE, EVAL } from '../../../src/cli/eval/command.js';
+import { DEMO, LOCAL } from '../../../src/cli/local/command.js';
+import { CHAT, SAMPLE } from '../../../src/cli/sample/command.js';
+import { DASHBOARD, SERVE } from '../../../src/cli/serve/command.js';
+import * as session from '../../../src/cli/session/command.js';
 import { DISTILL, DPO, GRPO, TRAIN, type RunOptions } from '../../../src/cli/run/options.js';
 import { planRun } from '../../../src/cli/run/planRun.js';
 
@@ -21,11 +29,19 @@ const TABLES: readonly (readonly [string, RunOptions])[] = [
   ['grpo', GRPO],
 ];
 
+const OTHERS: readonly (readonly [string, CommandOptions])[] = [
+  ...Object.entries({ SAMPLE, CHAT, EVAL, COMPARE, DEMO, LOCAL, SERVE, DASHBOARD, DOCTOR }),
+  ...Object.entries({ ...checkpoint, SESSION_SEARCH: session.SEARCH }).flatMap(([name, table]) =>
+    typeof table === 'function' ? [] : [[name, table] as const],
+  ),
+];
+
+it.each([...TABLES, ...OTHERS])('%s names each option as Commander does', (_, table) => {
+  const keys = Object.keys(table);
+  expect(Object.values(table).map(({ flag }) => new Option(flag).attributeName())).toStrictEqual(keys);
+});
+
 describe.each(TABLES)('%s', (_, table) => {
-  it('names each option as Commander does', () => {
-    const keys = Object.keys(table);
-    expect(Object.values(table).map(({ flag }) => new Option(flag).attributeName())).toStrictEqual(keys);
-  });
   it('has a budget, a seed, and flags for what LoRA trains', () => {
     expect(Object.keys(table)).toEqual(
       expect.arrayContaining(['budgetUsd', 'budgetTokens', 'seed', 'trainMlp', 'trainAttn', 'trainUnembed']),

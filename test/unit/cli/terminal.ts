@@ -10,6 +10,8 @@ export interface FakeTerminal {
   readonly columns?: number;
   readonly interrupted$?: Observable<void>;
   readonly nowMs?: number;
+  /** Told what is written to standard output, as it is. */
+  readonly onWrite?: (text: string) => void;
 }
 
 export interface Ran {
@@ -19,7 +21,7 @@ export interface Ran {
 }
 
 /** Surroundings that collect what is written. */
-export function surroundings({ input = '', columns, interrupted$ = NEVER, nowMs }: FakeTerminal = {}): {
+export function surroundings({ input = '', columns, interrupted$ = NEVER, nowMs, onWrite }: FakeTerminal = {}): {
   readonly surroundings: Surroundings;
   readonly written: { stdout: string; stderr: string };
 } {
@@ -27,7 +29,10 @@ export function surroundings({ input = '', columns, interrupted$ = NEVER, nowMs 
   const output = (name: 'stdout' | 'stderr') => ({
     isTTY: columns !== undefined,
     columns,
-    write: (text: string) => (written[name] += text),
+    write: (text: string) => {
+      written[name] += text;
+      if (name === 'stdout') onWrite?.(text);
+    },
   });
   return {
     written,

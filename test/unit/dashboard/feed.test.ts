@@ -1,3 +1,4 @@
+import type { Either } from 'fp-ts/lib/Either.js';
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,8 +15,8 @@ import {
   timeout,
   toArray,
 } from 'rxjs';
-import { afterEach, describe, expect, it } from 'vitest';
-import { BadRequestError, ModelInput, type TinkerEvent } from 'tinker-rx';
+import { afterEach, describe, expect, expectTypeOf, it } from 'vitest';
+import { BadRequestError, isRight, ModelInput, type TinkerEvent } from 'tinker-rx';
 import {
   type Dashboard,
   type DashboardMessage,
@@ -26,7 +27,7 @@ import {
   type SampleToShow,
   serveDashboard,
 } from 'tinker-rx/dashboard';
-import type { Step } from 'tinker-rx/operators';
+import { type Sampleable, type Sampled, type SampleFailure, sampleFrom, type Step } from 'tinker-rx/operators';
 import { metricsLog } from 'tinker-rx/sinks';
 
 const step = (index: number, more: Partial<Step> = {}): Step => ({
@@ -68,6 +69,22 @@ const steps =
     state.runs.get(run)?.series.length === count;
 
 describe('what a page is sent', () => {
+  it('has the options of each run: those of a log, and those given with steps', async () => {
+    const log = folder();
+    await lastValueFrom(
+      of(step(0)).pipe(metricsLog(join(log, 'logged'), { config: { rank: 8, apiKey: 'tml-secret123' } })),
+    );
+    mkdirSync(join(log, 'broken'));
+    writeFileSync(join(log, 'broken', 'config.json'), '{');
+    writeFileSync(join(log, 'broken', 'metrics.jsonl'), `${JSON.stringify(step(0))}\n`);
+    const dashboard = await serve({ log });
+    await lastValueFrom(of(step(0)).pipe(dashboard.showSteps('live', { config: { rank: 16 } })));
+    const { runs } = await seen(dashboard, (state) => state.runs.size === 3);
+    expect(runs.get('logged')!.config).toStrictEqual({ rank: 8, apiKey: '[secret]' });
+    expect(runs.get('live')!.config).toStrictEqual({ rank: 16 });
+    expect(runs.get('broken')!.config).toBeUndefined();
+  });
+
   it('is everything so far, and then what comes', async () => {
     const source = new Subject<Step>();
     const dashboard = await serve({ steps: source });
@@ -221,6 +238,29 @@ describe('what a page is sent', () => {
       stopReason: 'stop',
       length: 3,
     });
+  });
+
+  it('shows settled samples, and passes the failures among them', async () => {
+    const dashboard = await serve();
+    const response = {
+      sequences: [{ stopReason: 'stop' as const, tokens: Int32Array.of(7) }],
+      promptCacheHitTokens: 0,
+    };
+    const fails = (prompt: ModelInput) => prompt.length === 2;
+    const sampler: Sampleable = {
+      sample: ({ prompt }) => (fails(prompt) ? throwError(() => new Error('no')) : of(response)),
+    };
+    const settled = of([5, 5], [5]).pipe(
+      map((tokens) => ModelInput.fromInts(tokens)),
+      sampleFrom(sampler, { settle: true }),
+      dashboard.showSamples(),
+      toArray(),
+    );
+    const results = await lastValueFrom(settled);
+    expectTypeOf(results).toEqualTypeOf<Either<SampleFailure<ModelInput>, Sampled<ModelInput, Sampleable>>[]>();
+    expect(results.map(isRight)).toStrictEqual([false, true]);
+    const state = await seen(dashboard, ({ samples }) => samples.length === 1);
+    expect(state.samples.last).toMatchObject({ pieces: ['7 '] });
   });
 
   it("does not end the user's stream with a throw of decode: the tokens are shown as numbers", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { failuresIn, selectGroups } from '../../../src/dashboard/page/selectGroups.js';
+import { failuresIn, selectGroups } from '../../../src/dashboard/page/rollouts/selectGroups.js';
 import { groupChanges } from '../../../src/dashboard/server/groupChanges.js';
 import type { DashboardGroup } from '../../../src/dashboard/state/changes.js';
 import { DashboardState } from '../../../src/dashboard/state/DashboardState.js';

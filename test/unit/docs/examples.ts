@@ -12,7 +12,7 @@ import type { Dashboard } from 'tinker-rx/dashboard';
 import type { Cost } from 'tinker-rx/evals';
 import type { TracedLoss } from 'tinker-rx/losses';
 import type { Step, TrainOptions } from 'tinker-rx/operators';
-import type { Agent } from 'tinker-rx/rl';
+import type { Agent, McpClient } from 'tinker-rx/rl';
 export * from 'rxjs';
 export * from 'tinker-rx';
 export * from 'tinker-rx/operators';
@@ -32,7 +32,7 @@ export * from 'tinker-rx/dashboard';
 export * from 'tinker-rx/testing';
 export { it } from 'vitest';
 export { z } from 'zod';
-export { generateText } from 'ai';
+export { generateText, wrapLanguageModel } from 'ai';
 export { OpenAI } from 'openai';
 export { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 export * as http from 'node:http';
@@ -44,6 +44,7 @@ export interface Row { readonly text: string }
 export declare const service: ServiceClient;
 export declare const rest: RestClient;
 export declare const trainer: TrainingClient;
+export declare const otherTrainer: TrainingClient;
 export declare const sampler: SamplingClient;
 export declare const teacher: SamplingClient;
 export declare const renderer: Renderer;
@@ -56,6 +57,7 @@ export declare const datums: readonly Datum[];
 export declare const data: readonly Datum[];
 export declare const prompts: Observable<ModelInput>;
 export declare const prompt: ModelInput;
+export declare const mcpClient: McpClient;
 export declare const tasks: Observable<Task>;
 export declare const agent: Agent<Task>;
 export declare const steps: Observable<Step>;
@@ -75,6 +77,8 @@ export declare const signal: AbortSignal;
 export declare const button: any;
 export declare const database: any;
 export declare const draw: any;
+export declare const askJudge: any;
+export declare const askForeignApi: any;
 export declare const tools: any;
 `;
 
@@ -83,8 +87,11 @@ const OVERRIDES: Readonly<Record<string, string>> = {
   'src/chat/datum/batchMetrics.ts': "declare const batch: readonly import('tinker-rx').Datum[];",
   'src/rl/log/resumeRl.ts': "declare const options: import('tinker-rx/rl').ReinforceOptions<Task>;",
   'src/rl/log/rlLog.ts': "declare const options: import('tinker-rx/rl').ReinforceOptions<Task>;",
+  // RxJS has a function of this name.
+  'src/operators/flow/partition.ts': "declare const partition: typeof import('tinker-rx/operators').partition;",
   // RxJS has an operator of this name.
   'src/rl/rewards/pairwise.ts': "declare const pairwise: typeof import('tinker-rx/rl').pairwise;",
+  'src/sources/fromHttp.ts': "declare const options: import('tinker-rx/operators').TrainPreferencesOptions;",
   'src/sources/fromPreferences.ts': "declare const options: import('tinker-rx/operators').TrainPreferencesOptions;",
   'src/testing/fakeTrainer.ts': 'declare const m: Parameters<Parameters<typeof runMarbles>[0]>[0];',
 };
@@ -116,6 +123,9 @@ export function examplesOf(
         source: [before, ...body, alone ? '' : '}'].join('\n'),
         lines: [at + 1, ...body.map((_, index) => at + 2 + index), end + 1],
         runs: false,
+        code: '',
+        shown: '',
+        hidden: '',
         output: undefined,
       },
     ];

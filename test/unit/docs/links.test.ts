@@ -41,6 +41,20 @@ describe('links', () => {
     expect(pages.filter((page) => !index.includes(`](${page.slice('docs/'.length)})`))).toStrictEqual([]);
   });
 
+  it('README.md names every guide', () => {
+    const index = readFileSync(join(root, 'README.md'), 'utf8');
+    const guides = pages.filter((page) => /^group: Guides$/m.test(readFileSync(join(root, page), 'utf8')));
+    expect(guides.length).toBeGreaterThan(20);
+    expect(guides.filter((page) => !index.includes(`](${page})`))).toStrictEqual([]);
+  });
+
+  it('no page has a line in capital letters that stands for a text to come', () => {
+    const toCome = (text: string) => text.match(/^[A-Z]{3,}$/gm) ?? [];
+    expect(toCome('What it takes:\n\nTIMES\n')).toStrictEqual(['TIMES']);
+    const read = (page: string) => toCome(readFileSync(join(root, page), 'utf8')).map((line) => `${page}: ${line}`);
+    expect(PAGES.flatMap(read)).toStrictEqual([]);
+  });
+
   it('llms.txt names every page of docs/, and its links lead somewhere', () => {
     const index = readFileSync(join(root, 'llms.txt'), 'utf8');
     expect(pages.filter((page) => !index.includes(`](${page})`))).toStrictEqual([]);

@@ -2,14 +2,10 @@ import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import * as operators from '../../../src/operators/index.js';
+import { OPERATORS } from '../../marbles/findOperators.js';
 import { root } from './snippets.js';
 
-/** What `tinker-rx/operators` has beside operators: gates to build one's own with, schedules, and the numbering of batches. */
-const OTHERS = ['backpressure$', 'Gate', 'currentGate', 'withGate', 'constant', 'cosine', 'linear', 'numberBatches'];
-const names = Object.keys(operators)
-  .filter((name) => !OTHERS.includes(name))
-  .sort();
+const names = [...OPERATORS].sort();
 
 describe('marble pictures', () => {
   it('are what the script draws', async () => {

@@ -84,6 +84,8 @@ export function publicNames(
       return;
     }
     if (checker.isArrayType(type) || checker.isTupleType(type)) return;
+    // The keys of `Record<Path, …>` are documented where they are listed.
+    if (type.aliasSymbol?.name === 'Readonly' && (type as ts.ObjectType).objectFlags & ts.ObjectFlags.Mapped) return;
     for (const property of checker.getPropertiesOfType(type)) {
       if (!note(property, `${owner}.${property.name}`, at)) continue;
       const nested = checker.getNonNullableType(checker.getTypeOfSymbol(property));

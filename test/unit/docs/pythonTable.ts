@@ -38,6 +38,9 @@ export function pythonTable(): Snippet {
     source: source.join('\n'),
     lines: numbers,
     runs: false,
+    code: '',
+    shown: '',
+    hidden: '',
     output: undefined,
   };
 }

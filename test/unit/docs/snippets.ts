@@ -9,6 +9,12 @@ export interface Snippet {
   /** Where the block begins in the page, counted from 1. */
   readonly line: number;
   readonly source: string;
+  /** The block itself. */
+  readonly code: string;
+  /** The block, after those that it continues: what the reader has seen of the program. */
+  readonly shown: string;
+  /** What comes before it and is not in the page as the reader sees it, or comes from blocks before it. */
+  readonly hidden: string;
   /** For each line of the source, its line in the page. */
   readonly lines: readonly number[];
   /** Whether the page says that it can be run as it stands. */
@@ -38,7 +44,7 @@ export function snippetsOf(file: string, page = readFileSync(`${root}${file}`, '
   const found: Snippet[] = [];
   let hidden: readonly Line[] = [];
   let previous: readonly Line[] = [];
-  let fresh = false;
+  let shown: readonly Line[] = [];
   let continues = false;
   let runs = false;
   for (let at = 0; at < lines.length; at++) {
@@ -52,22 +58,25 @@ export function snippetsOf(file: string, page = readFileSync(`${root}${file}`, '
     };
     if (text === '<!-- snippet') {
       hidden = until('-->');
-      fresh = true;
     } else if (text === '<!-- snippet: continues -->') continues = true;
     else if (text === '<!-- snippet: runs -->') runs = true;
     else if (text === '```ts') {
       const block = until('```');
-      const alone = block.some((line) => line.text.startsWith('import ')) && !fresh;
-      previous = [...(continues ? previous : alone ? [] : hidden), ...block];
+      const before = continues ? previous : runs ? [] : hidden;
+      shown = [...(continues ? shown : []), ...block];
+      previous = [...withoutNamesOf(block, before), ...block];
       found.push({
         file,
         line: number,
         source: previous.map((line) => line.text).join('\n'),
+        code: block.map((line) => line.text).join('\n'),
+        shown: shown.map((line) => line.text).join('\n'),
+        hidden: before.map((line) => line.text).join('\n'),
         lines: previous.map((line) => line.number),
         runs,
         output: outputAfter(lines, at + 1),
       });
-      fresh = continues = runs = false;
+      continues = runs = false;
     } else if (text.startsWith('```')) until('```');
   }
   return found;
@@ -82,4 +91,54 @@ function outputAfter(lines: readonly Line[], from: number): string | undefined {
     .slice(next + 1, end)
     .map(({ text }) => text)
     .join('\n');
+}
+
+const IMPORT = /^import (type )?\{([^}]*)\} from '([^']+)';/;
+
+/** The names that a text imports, each with the module it comes from. */
+export function importsOf(text: string): { readonly name: string; readonly module: string }[] {
+  return [...text.matchAll(new RegExp(IMPORT, 'gm'))].flatMap(([, , names, module]) =>
+    names!
+      .split(',')
+      .map((name) => name.trim().replace(/^type /, ''))
+      .filter((name) => name !== '')
+      .map((name) => ({ name: name.split(' as ').at(-1)!, module: module! })),
+  );
+}
+
+/** Lines without what the block imports or declares itself. */
+function withoutNamesOf(block: readonly Line[], before: readonly Line[]): readonly Line[] {
+  const text = block.map((line) => line.text).join('\n');
+  const own = new Set([
+    ...importsOf(text).map(({ name }) => name),
+    ...[...text.matchAll(/^(?:export )?(?:async )?(?:const|let|function|class|interface|type) (\w+)/gm)].map(
+      ([, name]) => name!,
+    ),
+    ...[...text.matchAll(/^const [{[]([^}\]]*)[}\]] =/gm)].flatMap(([, names]) =>
+      names!.split(',').map((name) => name.split(':').at(-1)!.trim()),
+    ),
+  ]);
+  const kept: Line[] = [];
+  for (let at = 0; at < before.length; at++) {
+    const { number, text: first } = before[at]!;
+    let statement = first;
+    if (first.startsWith('import ')) while (!statement.includes(';')) statement += ` ${before[++at]!.text}`;
+    const [whole, type = '', names, module] = IMPORT.exec(statement) ?? [];
+    if (whole !== undefined) {
+      const rest = names!.split(',').map((name) => name.trim());
+      const left = rest.filter(
+        (name) =>
+          name !== '' &&
+          !own.has(
+            name
+              .replace(/^type /, '')
+              .split(' as ')
+              .at(-1)!,
+          ),
+      );
+      if (left.length > 0) kept.push({ number, text: `import ${type}{ ${left.join(', ')} } from '${module}';` });
+    } else if (!own.has(/^declare (?:const|function|let) (\w+)/.exec(first)?.[1] ?? ''))
+      kept.push({ number, text: statement });
+  }
+  return kept;
 }

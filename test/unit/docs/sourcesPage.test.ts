@@ -20,12 +20,14 @@ interface Exported {
 }
 
 // `toConversation` and `toPreference` are part of the sources, and toDatums reads rows with them, too.
-const files = ['sources', 'sinks', 'chat/data'].flatMap((room) =>
+const paths = ['sources', 'sinks', 'chat/data'].flatMap((room) =>
   readdirSync(`${root}src/${room}`)
     .filter((name) => name.endsWith('.ts') && name !== 'index.ts')
-    .map((name) =>
-      ts.createSourceFile(name, readFileSync(`${root}src/${room}/${name}`, 'utf8'), ts.ScriptTarget.ES2022, true),
-    ),
+    .map((name) => `${room}/${name}`),
+);
+// The client streams replies with it.
+const files = [...paths, 'client/sampling/sampleInPieces.ts'].map((path) =>
+  ts.createSourceFile(path, readFileSync(`${root}src/${path}`, 'utf8'), ts.ScriptTarget.ES2022, true),
 );
 const interfaces = new Map(
   files.flatMap((file) => file.statements.filter(ts.isInterfaceDeclaration)).map((found) => [found.name.text, found]),

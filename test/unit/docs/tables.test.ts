@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { LOSS_CONFIG_KEYS } from '../../../src/wire/training.js';
+import { OPERATORS } from '../../marbles/findOperators.js';
 import { root } from './snippets.js';
 
 const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8');
@@ -10,6 +11,22 @@ const found = (path: string, pattern: RegExp): string[] =>
   Array.from(read(path).matchAll(pattern), ([, name]) => name!);
 
 describe('tables of the guides', () => {
+  it('README.md and docs/operators.md name every operator: the one in its table, the other in a section', () => {
+    const [, table = ''] = /^\| operator \| what it does \|\n([^]*?)\n\n/m.exec(read('README.md')) ?? [];
+    const named = new Set(Array.from(table.matchAll(/`([^`\n]+)`/g), ([, code]) => code!));
+    const sections = new Set(found('docs/operators.md', /^### (\S+)$/gm));
+    expect(OPERATORS.length).toBeGreaterThan(35);
+    const operators = [...OPERATORS, 'rateOnPlateau'];
+    expect(operators.filter((name) => !named.has(name))).toStrictEqual([]);
+    expect([...operators, 'flow$'].filter((name) => !sections.has(name))).toStrictEqual([]);
+  });
+
+  it('docs/operators.md lists every section in the table at its top', () => {
+    const page = read('docs/operators.md');
+    const links = Array.from(page.split('<!-- snippet')[0]!.matchAll(/\[(\S+)\]\(#/g), ([, name]) => name!);
+    expect(links.sort()).toStrictEqual(found('docs/operators.md', /^### (\S+)$/gm).sort());
+  });
+
   it('docs/performance.md has what npm run bench measures first, and says how many that are', () => {
     const measured = found('bench/run.mjs', /from '\.\/(\w+)\.mjs'/g);
     expect(measured.length).toBeGreaterThan(8);

@@ -16,7 +16,8 @@ it('lists every name of every file outside of internal, and no other', () => {
       .map((name) => name.trim().replace(/^type /, ''))
       .filter((name) => name !== ''),
   );
-  expect(listed.sort()).toStrictEqual(files.flatMap(declared).sort());
+  // The signatures of an overloaded function are one name.
+  expect(listed.sort()).toStrictEqual([...new Set(files.flatMap(declared))].sort());
 });
 
 it('has something of its own name in each file', () => {

@@ -120,7 +120,7 @@ describe('evaluate', () => {
       return output === expected ? 1 : 0;
     };
     const records = await collect(
-      from(SUMS).pipe(evaluate(agent, { sampler: failing, scorers: { right: scorer }, retries: 1 })),
+      from(SUMS).pipe(evaluate(agent, { sampler: failing, scorers: { right: scorer }, onFailure: { retries: 1 } })),
     );
     expect(records.map(({ failures }) => failures)).toEqual([
       [{ index: 0, stage: 'rollout', name: 'Error', message: 'out of luck' }],
@@ -191,7 +191,7 @@ describe('evaluate', () => {
     const sampler = pupil();
     expect(() => evaluate(agent, { sampler, samples: 0 })).toThrow(RangeError);
     expect(() => evaluate(agent, { sampler, concurrency: 0 })).toThrow('concurrency must be >= 1, got 0');
-    expect(() => evaluate(agent, { sampler, retries: -1 })).toThrow(RangeError);
+    expect(() => evaluate(agent, { sampler, onFailure: { retries: -1 } })).toThrow(RangeError);
     expect(() => evaluate(agent, { sampler, seed: 0.5 })).toThrow(RangeError);
     expect(() => evaluate(agent, { sampler, timeoutMs: 0 })).toThrow(RangeError);
   });
@@ -292,7 +292,7 @@ describe('evaluateInto', () => {
 
   it('asks failed examples again only where that is wanted, and keeps one line each', async () => {
     const broken: ScriptedSampler = { sample: () => throwError(() => new Error('down')) };
-    await collect(of(SUMS[0]!).pipe(evaluateInto(path(), agent, { ...options(broken), retries: 0 })));
+    await collect(of(SUMS[0]!).pipe(evaluateInto(path(), agent, { ...options(broken), onFailure: 'skip' })));
     await collect(from(SUMS).pipe(evaluateInto(path(), agent, options(pupil()))));
     expect((await collect(fromEval(path()))).map(({ failures }) => failures.length)).toEqual([2, 0, 0]);
     const records = await collect(

@@ -1,9 +1,10 @@
-import { lastValueFrom, of, toArray } from 'rxjs';
+import { from, lastValueFrom, of, throwError, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { bitsPerByte } from '../../../src/chat/index.js';
+import { AuthenticationError } from '../../../src/client/errors.js';
 import type { SampleOptions } from '../../../src/client/SamplingClient.js';
 import { likelihood, summarize } from '../../../src/evals/index.js';
-import { toDatums } from '../../../src/operators/index.js';
+import { type FailurePolicy, toDatums } from '../../../src/operators/index.js';
 import { TensorData } from '../../../src/wire/tensor.js';
 import { renderer } from './scriptedSampler.js';
 
@@ -47,4 +48,61 @@ describe('bits per byte', () => {
       expect(corpus!.bytes).toBe(bytes);
     },
   );
+});
+
+describe('a row that cannot be measured', () => {
+  const row = {
+    messages: [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: 'ho' },
+    ],
+  };
+  const failing = (failures: readonly Error[]) => {
+    let asked = 0;
+    return {
+      sample: (options: SampleOptions) => {
+        const error = failures[asked++];
+        return error === undefined ? sampler.sample(options) : throwError(() => error);
+      },
+    };
+  };
+  const records = (failures: readonly Error[], onFailure?: FailurePolicy<unknown>) =>
+    lastValueFrom(
+      from([row, { ...row, id: 'second' }]).pipe(
+        likelihood({
+          sampler: failing(failures),
+          renderer,
+          concurrency: 1,
+          accuracy: false,
+          ...(onFailure === undefined ? {} : { onFailure }),
+        }),
+        toArray(),
+      ),
+    );
+
+  it('is a failure of its record by default', async () => {
+    expect(await records([new Error('no')])).toMatchObject([
+      { failures: [{ message: 'no' }], samples: [] },
+      { failures: [] },
+    ]);
+  });
+
+  it("ends the stream under 'fail', and with a failure that every row would meet", async () => {
+    await expect(records([new Error('no')], 'fail')).rejects.toThrow('no');
+    const refused = new AuthenticationError('a refused key', { status: 401, headers: {}, body: '' });
+    await expect(records([refused])).rejects.toBe(refused);
+  });
+
+  it('is measured again, and a dead letter if that fails too', async () => {
+    const letters: unknown[] = [];
+    const onFailure = { retries: 1, deadLetters: (letter: unknown) => void letters.push(letter) };
+    expect(await records([new Error('once')], onFailure)).toMatchObject([{ failures: [] }, { failures: [] }]);
+    expect(letters).toStrictEqual([]);
+    const twice = new Error('twice');
+    expect(await records([new Error('once'), twice], onFailure)).toMatchObject([
+      { failures: [{ message: 'twice' }] },
+      {},
+    ]);
+    expect(letters).toStrictEqual([{ item: row, error: twice, attempts: 2 }]);
+  });
 });

@@ -6,7 +6,7 @@ import { Subject } from 'rxjs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { TinkerEvent } from '../../../src/client/events.js';
 import { budgetSpent, readSpent, trackCost, withCost } from '../../../src/evals/index.js';
-import type { Step } from '../../../src/operators/step.js';
+import type { Step } from '../../../src/operators/training/step.js';
 
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'tinker-rx-spent-'))));

@@ -54,7 +54,7 @@ it('toDatums gives every example that carries loss, once and in order, and repor
           spaced(upTo(rows.length), clock, running).pipe(
             map((row) => rows[row]!),
             toDatums(renderer, {
-              ...{ onBadRow: skip ? 'skip' : 'error' },
+              onFailure: skip ? 'skip' : 'fail',
               onEvent: (event) => void ('line' in event && events.push(event)),
             }),
             map(textOf),

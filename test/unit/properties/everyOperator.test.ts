@@ -8,6 +8,7 @@ const WITHOUT: Readonly<Record<string, string>> = {
   ...{ reinforce: 'admit, rollouts, advantages and grpo in a row', distill: 'reinforce with another agent' },
   ...{ grpo: 'the chaos suite, on the ledger of the service', evaluateInto: 'the chaos suite, on its file' },
   ...{ likelihood: 'mergeMapWeighted over calls of the service', likelihoodInto: 'likelihood, into a file' },
+  ...{ decisions: 'mergeMapWeighted over decide', decisionsInto: 'decisions, into a file' },
   ...{ summarize: 'RxJS’s reduce: it emits once, at the end', foldDashboard: 'RxJS’s scan' },
   ...{ plainMetrics: 'RxJS’s map' },
   ...{ rlLog: 'metricsLog, with more files', progressBar: 'it draws what it passes; see its own tests' },

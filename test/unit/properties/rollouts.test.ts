@@ -61,7 +61,7 @@ const OPERATORS: readonly (readonly [
     'evaluate',
     (sampler, samples, concurrency, scheduler) => (tasks) =>
       tasks.pipe(
-        evaluate(agent, { sampler, samples, concurrency, scheduler, retries: 0, id: (task) => task }),
+        evaluate(agent, { sampler, samples, concurrency, scheduler, onFailure: 'skip', id: (task) => task }),
         map(({ id, samples: answers, failures }) => ({
           task: id,
           tries: [...answers, ...failures].map(({ index }) => index),

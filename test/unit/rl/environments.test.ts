@@ -87,7 +87,10 @@ describe('singleTurn', () => {
     const lost = await run(strict, 'x', sampler, { group: 4 });
     expect(lost.trajectories.map(({ index }) => index)).toStrictEqual([0, 2, 3]);
     expect(lost.failures).toMatchObject([{ index: 1, message: 'cannot grade this', attempts: 1 }]);
-    const again = await run(strict, 'x', scripted('a', 'bad', 'c', 'd', 'good').sampler, { group: 4, retries: 1 });
+    const again = await run(strict, 'x', scripted('a', 'bad', 'c', 'd', 'good').sampler, {
+      group: 4,
+      onFailure: { retries: 1 },
+    });
     expect(again.failures).toStrictEqual([]);
     expect(asked).toHaveLength(1);
   });

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { filter, from, lastValueFrom, map, mergeMap, of, toArray, delay } from 'rxjs';
+import { concat, EMPTY, defer, filter, from, lastValueFrom, map, mergeMap, of, Subject, take, toArray } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   advantages,
@@ -129,10 +129,20 @@ describe('operators between rollouts and grpo', () => {
 
   it('must keep the order of groups', async () => {
     const policy = new LivePolicy<InstantSampler>();
+    const lastPassed = new Subject<void>();
+    const passed = defer(() => (lastPassed.next(), EMPTY));
     const result = lastValueFrom(
       tasks(4).pipe(
         rollouts<string, InstantSampler>(instantAgent, { policy, group: 2 }),
-        mergeMap((group) => of(group).pipe(delay(group.order === 0 ? 5 : 0))),
+        // The first group comes after the last one.
+        mergeMap((group) => {
+          if (group.order === 0)
+            return lastPassed.pipe(
+              take(1),
+              map(() => group),
+            );
+          return group.order === 3 ? concat(of(group), passed) : of(group);
+        }),
         grpo<string, InstantSampler>(instantTrainer, { policy, groupsPerBatch: 4 }),
       ),
     );

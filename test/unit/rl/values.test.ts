@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { discounted, penalized } from '../../../src/rl/learning/klPenalty.js';
 import { forLoss, groupData, valuesOf } from '../../../src/rl/learning/trajectoryData.js';
 import { GroupTally } from '../../../src/rl/learning/GroupTally.js';
-import { offPolicyMetrics } from '../../../src/rl/learning/offPolicyMetrics.js';
+import { offPolicyMetrics } from '../../../src/rl/learning/toRlStep.js';
 import { scored } from '../../../src/rl/learning/scored.js';
-import { wholeSequence } from '../../../src/rl/learning/wholeSequence.js';
+import { wholeSequence } from '../../../src/rl/learning/prepareGroup.js';
 import {
   advantages,
   type AdvantagesOptions,

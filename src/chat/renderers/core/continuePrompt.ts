@@ -4,6 +4,7 @@ import { joinText, remainderAfter } from '../../datum/chunks.js';
 import { textOf } from './content.js';
 import type { Message, ToolCall } from './Message.js';
 import type { Renderer } from './Renderer.js';
+import { parseJson } from '../../../support/parseJson.js';
 
 /** A prompt, exactly what was sampled for it, and both as messages. */
 export interface Exchange {
@@ -90,10 +91,4 @@ function mediaOf({ content }: Message): string {
   return media.join(' ');
 }
 
-function plainCall({ name, arguments: json }: ToolCall): unknown {
-  try {
-    return [name, JSON.parse(json)];
-  } catch {
-    return [name, json];
-  }
-}
+const plainCall = ({ name, arguments: json }: ToolCall): unknown => [name, parseJson(json, json)];

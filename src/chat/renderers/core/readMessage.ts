@@ -1,5 +1,6 @@
 import type { Content, ContentPart, ImagePart, Message, ToolCall, ToolSpec } from './Message.js';
 import { pythonJson } from '../tools/pythonJson.js';
+import { parseJson } from '../../../support/parseJson.js';
 
 /** How a message is read: what to do with what is wrong, and with what is not used. */
 export interface MessageReading {
@@ -182,11 +183,8 @@ function splitInline(content: string): Content {
 }
 
 function parsed(text: string, where: string, { fail }: MessageReading): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return fail(where, 'is text that is not valid JSON');
-  }
+  const value = parseJson(text);
+  return value === undefined ? fail(where, 'is text that is not valid JSON') : value;
 }
 
 function isFields(value: unknown): value is Fields {

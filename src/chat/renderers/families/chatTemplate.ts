@@ -15,6 +15,7 @@ import { RendererError } from '../core/RendererError.js';
 import type { Block, Grammar, Mode } from '../core/ResponseScanner.js';
 import { toolCallFromJson, unparsed, type ToolCallResult } from '../tools/toolCallJson.js';
 import { stripEndNewlines, stripStartNewlines } from '../core/trim.js';
+import { parseJson } from '../../../support/parseJson.js';
 
 /** Options of {@link ChatTemplateRenderer}. */
 export interface ChatTemplateOptions {
@@ -152,7 +153,7 @@ export class ChatTemplateRenderer extends MarkedRenderer {
     const calls = (message.toolCalls ?? []).map(({ id, name, arguments: json }) => ({
       type: 'function',
       ...(id === undefined ? {} : { id: this.#markDeep(id) }),
-      function: { name: this.#markDeep(name), arguments: this.#markDeep(objectOrText(json)) },
+      function: { name: this.#markDeep(name), arguments: this.#markDeep(parseJson(json, json)) },
     }));
     return {
       role: message.role,
@@ -215,13 +216,5 @@ export class ChatTemplateRenderer extends MarkedRenderer {
 
   override declareTools(tools: readonly ToolSpec[], systemPrompt = ''): Message[] {
     return [{ role: 'system', content: systemPrompt, tools }];
-  }
-}
-
-function objectOrText(json: string): unknown {
-  try {
-    return JSON.parse(json) as unknown;
-  } catch {
-    return json;
   }
 }

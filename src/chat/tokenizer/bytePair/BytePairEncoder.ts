@@ -1,4 +1,4 @@
-import { CHARACTER_OF_BYTE } from './byteAlphabet.js';
+import { CHARACTER_OF_BYTE } from '../../../support/byteAlphabet.js';
 import { NumberHeap } from './NumberHeap.js';
 import { PairTable } from './PairTable.js';
 import type { TokenizerJson } from '../tokenizerFiles.js';

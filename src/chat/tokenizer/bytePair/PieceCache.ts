@@ -11,13 +11,10 @@ const LONGEST = 64;
  * used again moves back.
  */
 export class PieceCache {
-  readonly #capacity: number;
   #young = new Map<string, PieceTokens>();
   #old = new Map<string, PieceTokens>();
 
-  constructor(capacity = 65_536) {
-    this.#capacity = capacity;
-  }
+  constructor(private readonly capacity = 65_536) {}
 
   get(piece: string): PieceTokens | undefined {
     const tokens = this.#young.get(piece);
@@ -34,7 +31,7 @@ export class PieceCache {
   }
 
   #put(piece: string, tokens: PieceTokens): void {
-    if (this.#young.size >= this.#capacity) {
+    if (this.#young.size >= this.capacity) {
       this.#old = this.#young;
       this.#young = new Map();
     }

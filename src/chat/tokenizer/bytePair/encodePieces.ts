@@ -1,4 +1,4 @@
-import { BYTE_OF_CHARACTER } from './byteAlphabet.js';
+import { BYTE_OF_CHARACTER } from '../../../support/byteAlphabet.js';
 import { BytePairEncoder } from './BytePairEncoder.js';
 import { createLibrary, splitPattern, type Library } from '../library.js';
 import { PieceCache, type PieceTokens } from './PieceCache.js';
@@ -97,7 +97,7 @@ function splitSteps(step: StepJson | null | undefined): readonly StepJson[] | un
   const isPlain = last?.type === 'ByteLevel' && last['use_regex'] === false && last['add_prefix_space'] === false;
   const before = steps.slice(0, -1);
   // Other kinds may add characters at the start of a text or drop some, which is for the library to sort out.
-  return isPlain && before.every(({ type }) => type === 'Split' || type === 'Digits') ? before : undefined;
+  return isPlain && before.every(({ type }) => type === 'Split') ? before : undefined;
 }
 
 function instanceOf(json: TokenizerJson, step: StepJson): Splitter {

@@ -1,4 +1,4 @@
-import { BYTE_OF_CHARACTER } from './byteAlphabet.js';
+import { BYTE_OF_CHARACTER } from '../../../support/byteAlphabet.js';
 import type { ByteSink } from './ByteSink.js';
 import type { StepJson } from '../tokenizerFiles.js';
 

@@ -47,6 +47,8 @@ export class HubSettings {
   readonly headersTimeoutMs: number;
   readonly bodyTimeoutMs: number;
   readonly #token: string | undefined;
+  /** Whether requests that would do without a token carry it. */
+  readonly #isSent: boolean;
 
   constructor(options: HubOptions = {}) {
     const env = options.env ?? process.env;
@@ -62,17 +64,23 @@ export class HubSettings {
     this.dispatcher = options.dispatcher;
     this.headersTimeoutMs = seconds('HF_HUB_ETAG_TIMEOUT', ETAG_TIMEOUT_SECONDS) * 1000;
     this.bodyTimeoutMs = seconds('HF_HUB_DOWNLOAD_TIMEOUT', DOWNLOAD_TIMEOUT_SECONDS) * 1000;
-    const isImplicit = !isTrue('HF_HUB_DISABLE_IMPLICIT_TOKEN');
     const stored = () => readToken(env['HF_TOKEN_PATH'] || join(home, 'token'));
-    this.#token =
-      options.token === false ? undefined : (options.token ?? (isImplicit ? env['HF_TOKEN'] || stored() : undefined));
+    this.#token = options.token === false ? undefined : (options.token ?? (env['HF_TOKEN']?.trim() || stored()));
+    this.#isSent = options.token !== undefined || !isTrue('HF_HUB_DISABLE_IMPLICIT_TOKEN');
+  }
+
+  /** The access token, if there is one. */
+  get token(): string | undefined {
+    return this.#token;
   }
 
   /** Headers for a URL: the token goes to the endpoint itself and to no other host, such as the storage it redirects to. */
   headersFor(url: string): Record<string, string> {
     const headers = { 'user-agent': 'tinker-rx', 'accept-encoding': 'identity' };
     const isOwn = new URL(url).origin === new URL(this.endpoint).origin;
-    return this.#token !== undefined && isOwn ? { ...headers, authorization: `Bearer ${this.#token}` } : headers;
+    return this.#token !== undefined && this.#isSent && isOwn
+      ? { ...headers, authorization: `Bearer ${this.#token}` }
+      : headers;
   }
 }
 

@@ -10,6 +10,7 @@ import { waitFor } from '../../terminal/waitFor.js';
 import { fetchFile } from './fetchFile.js';
 import { safeTarget } from './safeTarget.js';
 import { verifyFile } from './verifyFile.js';
+import { parseJson } from '../../../support/parseJson.js';
 
 const RENEW_BEFORE_MS = 5 * 60_000;
 const TAGS = '.tinker-rx-download.json';
@@ -86,10 +87,5 @@ export async function fetchCheckpoint(
   return total;
 }
 
-async function readTags(path: string): Promise<Record<string, string>> {
-  try {
-    return JSON.parse(await readFile(path, 'utf8')) as Record<string, string>;
-  } catch {
-    return {};
-  }
-}
+const readTags = async (path: string): Promise<Record<string, string>> =>
+  parseJson(await readFile(path, 'utf8').catch(() => ''), {}) as Record<string, string>;

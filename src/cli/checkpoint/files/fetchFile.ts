@@ -25,7 +25,7 @@ export interface FetchFileOptions {
 const TRIES = 5;
 
 /**
- * Fetches a file to its end, going on where a try broke off if it is still the same version of the file.
+ * Fetches a whole file. Resumes a broken download if the file has not changed since.
  *
  * @returns the headers of the answer, for verifying
  */

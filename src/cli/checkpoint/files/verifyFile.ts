@@ -10,7 +10,7 @@ const CHECKSUMS: readonly (readonly [header: string, pattern: RegExp, algorithm:
   ['content-md5', /^([A-Za-z0-9+/]{22}==)$/, 'md5'],
 ];
 
-/** @throws CliError where a file is not what the server said it is, or is no file of its kind. */
+/** @throws CliError if a file is not what the server said it is, or is no file of its kind. */
 export async function verifyFile(path: string, name: string, headers: ReadonlyMap<string, string>): Promise<void> {
   for (const [header, pattern, algorithm] of CHECKSUMS) {
     const expected = pattern.exec(headers.get(header) ?? '')?.[1];

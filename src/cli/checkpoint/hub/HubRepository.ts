@@ -31,12 +31,12 @@ export class HubRepository {
     this.#call = { accessToken: token, hubUrl: endpoint, fetch: fetching };
   }
 
-  /** @throws CliError where the package is not installed */
+  /** @throws CliError if the package is not installed */
   static async open(http: Http, token: string, endpoint: string): Promise<HubRepository> {
     return new HubRepository(http, await loadHub(), token, endpoint);
   }
 
-  /** The user's name. @throws CliError where the token is not good */
+  /** The user's name. @throws CliError if the token is not good */
   async whoami(): Promise<string> {
     const user = await this.#hub.whoAmI(this.#call).catch((error: unknown) => {
       if (statusOf(error) !== 401) throw refusal(error);
@@ -53,7 +53,7 @@ export class HubRepository {
     if (revision !== 'main') await this.#hub.createBranch({ ...this.#call, repo, branch: revision }).catch(unlessThere);
   }
 
-  /** A text file of the repository; undefined where it has none. */
+  /** A text file of the repository; undefined if it has none. */
   async readText(repo: string, name: string, revision: string): Promise<string | undefined> {
     const { hubUrl, accessToken } = this.#call;
     const headers = { authorization: `Bearer ${accessToken}` };

@@ -5,7 +5,7 @@ import { plainLine } from '../../../support/plainText.js';
 import { CliError } from '../../CliError.js';
 import { note, type Context } from '../../context.js';
 import { printProperties } from '../../output/print.js';
-import type { TaskRow } from './loadReward.js';
+import type { TaskRow } from '../../../rl/index.js';
 
 export interface CalibrateOptions {
   readonly tasks: Observable<TaskRow>;
@@ -15,8 +15,8 @@ export interface CalibrateOptions {
   /** How many tasks are tried. */
   readonly groups: number;
   readonly groupsPerBatch: number;
-  /** Steps of the run that is asked about; undefined where it is not known. */
-  readonly steps: number | undefined;
+  /** Steps of the run that is asked about. */
+  readonly steps: number;
   readonly seed: number;
   /** Tokens to text. */
   readonly decode: (tokens: ArrayLike<number>) => string;
@@ -56,21 +56,17 @@ export async function calibrate(context: Context, options: CalibrateOptions): Pr
         `${whole(found.sampledTokens)} on average, ${whole(found.longest)} at most, ${percent(found.cutOff)} cut off`,
       ],
       ['Tokens per step', `${whole(perStep.prompt)} of prompts, ${whole(perStep.sampled)} sampled`],
-      ...(steps === undefined
-        ? []
-        : [
-            [
-              `Tokens of ${steps} steps`,
-              `${whole(perStep.prompt * steps)} of prompts, ${whole(perStep.sampled * steps)} sampled`,
-            ] as const,
-          ]),
+      [
+        `Tokens of ${steps} steps`,
+        `${whole(perStep.prompt * steps)} of prompts, ${whole(perStep.sampled * steps)} sampled`,
+      ],
     ],
     () => ({
       tasks: sampled.length,
       group,
       ...found,
       tokens_per_step: perStep,
-      ...(steps === undefined ? {} : { steps }),
+      steps,
       answers,
     }),
   );
@@ -89,7 +85,7 @@ export async function calibrate(context: Context, options: CalibrateOptions): Pr
   }
 }
 
-/** Of so many tasks, two answers are shown. */
+/** Two answers are shown for each of the first tasks. */
 const TASKS_SHOWN = 3;
 const LONGEST_SHOWN = 200;
 
@@ -126,7 +122,7 @@ interface Found {
 /** What the cookbook calls good: a reward of at least a half. */
 const GOOD = 0.5;
 
-/** Sums groups up. All means go over all rollouts that succeeded. @throws CliError where none did */
+/** Sums groups up. All means go over all rollouts that succeeded. @throws CliError if none did */
 function summarize(groups: readonly Group<TaskRow>[]): Found {
   const all = groups.flatMap(({ trajectories }) => trajectories);
   if (all.length === 0) {

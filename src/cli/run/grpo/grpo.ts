@@ -1,20 +1,21 @@
 import { merge, Subject, tap } from 'rxjs';
 import type { ServiceClient } from '../../../client/index.js';
-import type { RlEvent, RlLoss } from '../../../rl/index.js';
+import type { RlEvent, RlLoss, TaskRow } from '../../../rl/index.js';
 import { CliError } from '../../CliError.js';
 import { withService } from '../../clients.js';
 import { note, type Context } from '../../context.js';
+import type { Given } from '../../declare.js';
 import { loadRenderer } from '../../loadRenderer.js';
 import { count } from '../../output/format.js';
 import { waitFor } from '../../terminal/waitFor.js';
 import { countRows, warnOfFewRows } from '../countRows.js';
 import type { RunWork } from '../followRun.js';
 import { learningRateFor } from '../learningRateFor.js';
-import { GRPO, type Config, type Given } from '../options.js';
-import { planRun } from '../planRun.js';
+import { GRPO, type Config } from '../options.js';
+import { planRun, refusePipe } from '../planRun.js';
 import { runCommand, type OpenRun, type RunKind } from '../runCommand.js';
 import { calibrate } from './calibrate.js';
-import { loadReward, type TaskRow } from './loadReward.js';
+import { loadReward } from './loadReward.js';
 import { rowsOf } from './rowsOf.js';
 
 type GrpoConfig = Config<typeof GRPO>;
@@ -40,6 +41,7 @@ const USELESS_BATCHES = 8;
 /** Reinforcement learning on a file of tasks and a module that grades answers. */
 export default async function grpo(context: Context, given: Given<typeof GRPO>, data?: string): Promise<number> {
   if (given.calibrate === undefined) return runCommand(context, KIND, given, data);
+  refusePipe(data, '--calibrate');
   const { config } = await planRun(KIND, given, data, context.now());
   KIND.check(config);
   const groups = given.calibrate === true ? CALIBRATION_GROUPS : given.calibrate;

@@ -20,7 +20,7 @@ export class RowReport {
     if (event.type === 'field-unused') this.#unused.set(event.field, event.rows);
   }
 
-  /** `, 2 bad rows skipped, …`; nothing where all rows are trained on. */
+  /** `, 2 bad rows skipped, …`; nothing if all rows are trained on. */
   get losses(): string {
     const [skipped, untrained] = [this.#skipped.size, this.#untrained.size];
     return [
@@ -29,7 +29,7 @@ export class RowReport {
     ].join('');
   }
 
-  /** The fields that nothing reads, in a sentence; undefined where there are none. */
+  /** The fields that nothing reads, in a sentence; undefined if there are none. */
   get unused(): string | undefined {
     const fields = [...this.#unused].sort(([, one], [, other]) => other - one);
     if (fields.length === 0) return undefined;

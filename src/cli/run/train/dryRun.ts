@@ -38,14 +38,12 @@ export async function dryRun(context: Context, config: TrainConfig): Promise<num
     [
       ['Steps', `${steps.toLocaleString('en-US')} of ${count(batchSize, 'example')}`],
       ['Tokens', `${trained.toLocaleString('en-US')} to train on`],
-      ...(held === undefined
-        ? []
-        : [['Validation', `${validated.toLocaleString('en-US')} tokens, ${count(validations, 'time')}`] as const]),
+      ['Validation', held && `${validated.toLocaleString('en-US')} tokens, ${count(validations, 'time')}`],
       [
         'Cost',
         usd === undefined ? `no price for ${model} in the list of ${asOf}` : `$${usd.toFixed(4)}, prices of ${asOf}`,
       ],
-      ...(fits ? [] : [['Budget', 'not enough: the run would stop early'] as const]),
+      ['Budget', fits ? undefined : 'not enough: the run would stop early'],
     ],
     () => ({
       model,

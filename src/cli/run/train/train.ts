@@ -2,15 +2,16 @@ import { Subject, tap } from 'rxjs';
 import type { SourceEvent } from '../../../sources/index.js';
 import { CliError } from '../../CliError.js';
 import type { Context } from '../../context.js';
+import type { Given } from '../../declare.js';
 import { warnOfFewRows } from '../countRows.js';
 import type { RunWork } from '../followRun.js';
 import { learningRateFor } from '../learningRateFor.js';
-import { TRAIN, type Config, type Given } from '../options.js';
-import { planRun } from '../planRun.js';
+import { TRAIN, type Config } from '../options.js';
+import { planRun, refusePipe } from '../planRun.js';
 import { runCommand, type OpenRun, type RunKind } from '../runCommand.js';
 import { dryRun } from './dryRun.js';
 import { countExamples, readValidation } from './readExamples.js';
-import { trainingSteps } from './trainingSteps.js';
+import { patienceOf, trainingSteps } from './trainingSteps.js';
 
 export type TrainConfig = Config<typeof TRAIN>;
 
@@ -18,9 +19,12 @@ const KIND: RunKind<typeof TRAIN> = {
   name: 'train',
   options: TRAIN,
   loss: () => 'cross_entropy',
-  check: ({ validateEvery, validation }) => {
-    if (validateEvery !== undefined && validation === undefined)
-      throw new CliError('--validate-every without --validation', {
+  check: ({ validateEvery, earlyStop, validation }) => {
+    if (validation !== undefined) return;
+    const flag =
+      validateEvery !== undefined ? '--validate-every' : earlyStop !== undefined ? '--early-stop' : undefined;
+    if (flag !== undefined)
+      throw new CliError(`${flag} without --validation`, {
         details: 'Give a file of held-out conversations with --validation.',
         exitCode: 2,
       });
@@ -31,6 +35,7 @@ const KIND: RunKind<typeof TRAIN> = {
 /** Trains on a file of conversations. */
 export default async function train(context: Context, given: Given<typeof TRAIN>, data?: string): Promise<number> {
   if (given.dryRun !== true) return runCommand(context, KIND, given, data);
+  refusePipe(data, '--dry-run');
   return dryRun(context, (await planRun(KIND, given, data, context.now())).config);
 }
 
@@ -48,6 +53,9 @@ async function prepare(run: OpenRun<TrainConfig>): Promise<RunWork> {
   let validated: number | undefined;
   return {
     totalSteps,
+    ...(config.earlyStop === undefined
+      ? {}
+      : { fewer: `the validation loss did not improve ${patienceOf(config)} times in a row` }),
     about: `, learning rate ${learningRate}`,
     steps: (tools) =>
       steps(tools).pipe(
@@ -59,7 +67,6 @@ async function prepare(run: OpenRun<TrainConfig>): Promise<RunWork> {
       ['Loss', last?.loss],
       ['Validation loss', validated],
     ],
-    lossFalls: true,
     source$,
   };
 }

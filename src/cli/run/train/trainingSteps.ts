@@ -1,7 +1,7 @@
-import { identity, type Observable, type Subject, take } from 'rxjs';
+import { identity, merge, NEVER, type Observable, type Subject, take } from 'rxjs';
 import type { TrainOn } from '../../../chat/renderers/core/Renderer.js';
-import type { Schedule } from '../../../operators/schedules.js';
-import type { Step } from '../../../operators/step.js';
+import type { Schedule } from '../../../operators/training/schedules.js';
+import type { Step } from '../../../operators/training/step.js';
 import type { SourceEvent } from '../../../sources/index.js';
 import type { Datum } from '../../../wire/datum.js';
 import type { RunTools } from '../followRun.js';
@@ -25,41 +25,57 @@ export async function trainingSteps(
   { config, trainer, renderer, resume }: OpenRun<TrainConfig>,
   { learningRate, totalSteps, validation, source$ }: TrainingStepsOptions,
 ): Promise<(tools: RunTools) => Observable<Step>> {
-  const { batch, checkpointEvery, continueFrom, evaluateEvery, repeatEpochs, shuffle, toDatums, trainUntil } =
-    await import('../../../operators/index.js');
+  const operators = await import('../../../operators/index.js');
+  const { batch, checkpointEvery, continueFrom, evaluateEvery, named, plateau, repeatEpochs, shuffle } = operators;
+  const { toDatums, trainUntil } = operators;
   const { fromConversations } = await import('../../../sources/index.js');
   const { seed, checkpointTtl, checkpointEvery: often, validateEvery = often } = config;
   const ttl = checkpointTtl === undefined ? {} : { ttlSeconds: checkpointTtl };
   const learning = await scheduleOf(config, learningRate, totalSteps);
   const onBadRow = config.skipBadRows ? 'skip' : 'error';
-  return ({ stop$, guarded }) =>
+  const stale = plateau<Step>({ metric: 'validation_loss', patience: patienceOf(config) });
+  const isStale = (steps: Observable<Step>) => (config.earlyStop === undefined ? NEVER : steps.pipe(stale));
+  return ({ stop$, guarded, warn }) =>
     fromConversations(config.data, { onBadRow, onEvent: (event) => source$.next(event) }).pipe(
-      repeatEpochs({
-        ...(config.steps === undefined ? { epochs: config.epochs } : {}),
-        // Each epoch on its own is told that it had nothing to train: an endless run of such would never end.
-        each: (rows, epoch) =>
-          rows.pipe(shuffle({ window: SHUFFLE_WINDOW, seed: seed + epoch }), toDatums(renderer, datumOptions(config))),
-      }),
-      batch({ size: config.batchSize }),
+      named(
+        'tokenize',
+        repeatEpochs({
+          ...(config.steps === undefined ? { epochs: config.epochs } : {}),
+          // Each epoch on its own is told that it had nothing to train: an endless run of such would never end.
+          each: (rows, epoch) =>
+            rows.pipe(
+              shuffle({ window: SHUFFLE_WINDOW, seed: seed + epoch }),
+              toDatums(renderer, datumOptions(config)),
+            ),
+        }),
+      ),
+      named('batch', batch({ size: config.batchSize })),
       guarded(),
       continueFrom(resume),
       take(totalSteps - resume.batches),
       checkpointEvery({ steps: often, kind: 'both', atEnd: true, ...ttl }),
       validation.length === 0 ? identity : evaluateEvery({ steps: validateEvery, validation, atEnd: true }),
-      trainUntil(stop$, trainer, {
-        loss: 'cross_entropy',
-        adam: { learningRate: learning },
-        ahead: config.ahead,
-        checkpoint: { kind: 'both', ...ttl },
-      }),
+      named(
+        'train',
+        trainUntil((steps) => merge(stop$, isStale(steps)), trainer, {
+          loss: 'cross_entropy',
+          adam: { learningRate: learning },
+          ahead: config.ahead,
+          checkpoint: { kind: 'both', ...ttl },
+          onWarning: warn,
+        }),
+      ),
     );
 }
 
 async function scheduleOf({ schedule, warmUp }: TrainConfig, rate: number, steps: number): Promise<Schedule> {
-  const { constant, cosine, linear } = await import('../../../operators/schedules.js');
+  const { constant, cosine, linear } = await import('../../../operators/training/schedules.js');
   if (schedule === 'constant') return constant(rate, { warmUp });
   return (schedule === 'linear' ? linear : cosine)(rate, { steps, warmUp: Math.min(warmUp, steps - 1) });
 }
+
+/** How many validations may be no better than the best. */
+export const patienceOf = ({ earlyStop }: TrainConfig): number => (typeof earlyStop === 'number' ? earlyStop : 3);
 
 /** How conversations become examples in this run. */
 export const datumOptions = ({ trainOn, maxLength }: TrainConfig): { trainOn?: TrainOn; maxLength?: number } => ({

@@ -1,4 +1,6 @@
-import { byId, make } from '../dom.js';
+import type { EvalComparison } from '../../../evals/statistics/compareEvals.js';
+import { byId, drawing, make } from '../dom.js';
+import { theme } from '../theme.js';
 
 interface Said {
   readonly score: number;
@@ -18,19 +20,11 @@ interface Interval {
   readonly low: number | null;
   readonly high: number | null;
 }
-interface Comparison {
+interface Comparison extends Omit<EvalComparison, 'before' | 'after' | 'difference' | 'regressions' | 'improvements'> {
   readonly error?: string;
-  readonly examples: number;
-  readonly improved: number;
-  readonly regressed: number;
-  readonly same: number;
-  readonly errored: number;
   readonly before: Interval;
   readonly after: Interval;
   readonly difference: Interval;
-  readonly pValue: number;
-  readonly test: 'mcnemar' | 't';
-  readonly verdict: 'better' | 'worse' | 'same' | 'too-few';
   readonly differences: readonly { readonly name: string; readonly before: string; readonly after: string }[];
   readonly regressions: readonly Pair[];
   readonly improvements: readonly Pair[];
@@ -44,13 +38,13 @@ const VERDICTS = {
 } as const;
 
 const [before, after] = [byId<HTMLSelectElement>('before'), byId<HTMLSelectElement>('after')];
-const dark = matchMedia('(prefers-color-scheme: dark)');
-const setTheme = () => (document.documentElement.dataset['theme'] = dark.matches ? 'dark' : 'light');
-dark.addEventListener('change', setTheme);
-setTheme();
+theme();
+byId<HTMLAnchorElement>('to-runs').href = `./${location.search}`;
 
+const KINDS = ['changes', 'regressions', 'improvements'] as const;
+const TITLES = { changes: 'Changed', regressions: 'Regressed', improvements: 'Improved' } as const;
 let shown: Comparison | undefined;
-let which: 'regressions' | 'improvements' = 'regressions';
+let which: (typeof KINDS)[number] = 'changes';
 let asked = 0;
 
 async function ask<T>(path: string): Promise<T> {
@@ -99,7 +93,7 @@ function render(found: Comparison): void {
   drawInterval(found.difference);
   byId('warnings').replaceChildren(
     ...found.differences.map((each) =>
-      make('li', {}, `${each.name} differs: ${each.before} before, ${each.after} after`),
+      make('li', { class: 'warn' }, `${each.name} differs: ${each.before} before, ${each.after} after`),
     ),
   );
   renderPairs();
@@ -108,29 +102,30 @@ function render(found: Comparison): void {
 function drawInterval({ mean, low, high }: Interval): void {
   const [from, to] = [low ?? -1, high ?? 1];
   const most = 1.15 * Math.max(Math.abs(from), Math.abs(to), 0.01);
-  const x = (value: number) => 300 + (280 * value) / most;
-  const element = (name: string, attributes: Record<string, string | number>, text = '') => {
-    const made = document.createElementNS('http://www.w3.org/2000/svg', name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
-    made.textContent = text;
-    return made;
-  };
-  const svg = element('svg', { viewBox: '0 0 600 50' });
+  // As wide as there is room, so that its texts are not scaled.
+  const width = Math.min(600, byId('interval').clientWidth);
+  const x = (value: number) => width / 2 + ((width / 2 - 30) * value) / most;
+  const svg = drawing('svg', { viewBox: `0 0 ${width} 50` });
   svg.append(
-    element('line', { class: 'axis', x1: 20, x2: 580, y1: 20, y2: 20 }),
-    element('line', { class: 'zero', x1: 300, x2: 300, y1: 4, y2: 36 }),
-    element('line', { class: 'range', x1: x(from), x2: x(to), y1: 20, y2: 20 }),
-    element('circle', { class: 'mean', cx: x(mean ?? 0), cy: 20, r: 6 }),
-    element('text', { x: x(from), y: 46, 'text-anchor': 'middle' }, signed(low)),
-    element('text', { x: x(to), y: 46, 'text-anchor': 'middle' }, signed(high)),
+    drawing('line', { class: 'axis', x1: 10, x2: width - 10, y1: 20, y2: 20 }),
+    drawing('line', { class: 'zero', x1: width / 2, x2: width / 2, y1: 4, y2: 36 }),
+    drawing('line', { class: 'range', x1: x(from), x2: x(to), y1: 20, y2: 20 }),
+    drawing('circle', { class: 'mean', cx: x(mean ?? 0), cy: 20, r: 6 }),
+    drawing('text', { x: x(from), y: 46, 'text-anchor': 'middle' }, signed(low)),
+    drawing('text', { x: x(to), y: 46, 'text-anchor': 'middle' }, signed(high)),
   );
   byId('interval').setAttribute('aria-label', `difference ${signed(mean)}, from ${signed(low)} to ${signed(high)}`);
   byId('interval').replaceChildren(svg);
 }
 
 function renderPairs(): void {
-  for (const name of ['regressions', 'improvements'] as const)
+  const { regressions = [], improvements = [], regressed = 0, improved = 0 } = shown ?? {};
+  const counts = { changes: regressed + improved, regressions: regressed, improvements: improved };
+  for (const name of KINDS) {
     byId(`show-${name}`).setAttribute('aria-pressed', String(name === which));
+    byId(`show-${name}`).textContent = `${TITLES[name]} ${counts[name]}`;
+  }
+  const all = { changes: [...regressions, ...improvements], regressions, improvements };
   const side = (title: string, samples: readonly Said[]) =>
     make(
       'div',
@@ -138,11 +133,15 @@ function renderPairs(): void {
       make('h4', {}, `${title}: ${number(samples.reduce((sum, { score }) => sum + score, 0) / samples.length, 2)}`),
       ...samples.map(({ output }) => make('pre', {}, output)),
     );
-  const pairs = (shown?.[which] ?? []).map((pair) =>
+  const pairs = all[which].map((pair) =>
     make(
       'article',
       { class: 'pair' },
-      make('h3', {}, `${pair.id} ${signed(pair.difference)}`),
+      make(
+        'h3',
+        { class: pair.difference < 0 ? 'bad' : 'good' },
+        `${pair.id}: ${pair.difference < 0 ? 'worse' : 'better'} by ${number(Math.abs(pair.difference), 2)}`,
+      ),
       make('div', { class: 'asked' }, pair.input),
       ...(pair.expected === null ? [] : [make('div', { class: 'asked' }, `expected: ${pair.expected}`)]),
       make('div', { class: 'sides' }, side('before', pair.before), side('after', pair.after)),
@@ -151,7 +150,7 @@ function renderPairs(): void {
   byId('pairs').replaceChildren(...(pairs.length === 0 ? [make('p', {}, 'none')] : pairs));
 }
 
-for (const name of ['regressions', 'improvements'] as const) {
+for (const name of KINDS) {
   byId(`show-${name}`).addEventListener('click', () => {
     which = name;
     renderPairs();
@@ -160,14 +159,21 @@ for (const name of ['regressions', 'improvements'] as const) {
 for (const select of [before, after]) select.addEventListener('change', () => void compare());
 
 async function start(): Promise<void> {
-  const files = await ask<readonly { readonly name: string; readonly model?: string }[]>('compare/list');
+  const files =
+    await ask<readonly { readonly name: string; readonly model?: string; readonly writtenMs: number }[]>(
+      'compare/list',
+    );
   if (files.length < 2)
     return say('There are no two result files to compare: start the dashboard with --evals <folder>.');
+  byId('files').hidden = false;
   const option = ({ name, model }: (typeof files)[number], place: number) =>
     make('option', { value: String(place) }, model === undefined ? name : `${name} (${model})`);
   before.replaceChildren(...files.map(option));
   after.replaceChildren(...files.map(option));
-  after.value = '1';
+  // The newest results against those before them.
+  const byAge = files.map((_, place) => place).sort((a, b) => files[b]!.writtenMs - files[a]!.writtenMs || b - a);
+  after.value = String(byAge[0]);
+  before.value = String(byAge[1]);
   await compare();
 }
 void start();

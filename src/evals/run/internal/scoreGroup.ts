@@ -95,9 +95,11 @@ function scorerFailure(index: number, error: unknown, output: string | undefined
   return { index, stage: 'scorer', name, message, ...(output === undefined ? {} : { output }) };
 }
 
-function textOf({ logs, turns }: Trajectory, renderer: Renderer | undefined): string {
-  const text = logs?.['text'];
+function textOf({ text: given, logs, turns }: Trajectory, renderer: Renderer | undefined): string {
+  const text = given ?? logs?.['text'];
   if (typeof text === 'string') return text;
   if (renderer !== undefined) return renderer.parse(turns.at(-1)!.sequence.tokens).text;
-  throw new TypeError('the rollout does not contain its text: give the option renderer or output, or logs.text');
+  throw new TypeError(
+    'the rollout does not contain its text: give the option renderer or output, or text in the rollout',
+  );
 }

@@ -3,6 +3,7 @@ import { EngineUserError } from '../errors.js';
 import { decodeSafetensors, encodeSafetensors } from './safetensors.js';
 import { LAYER_LINEARS } from '../model/shapes.js';
 import type { ModelState, NamedTensor, ResolvedLora } from '../types.js';
+import { parseJson } from '../../../support/parseJson.js';
 
 const FORMAT = 'tinker-rx-state';
 const [MOMENT_1, MOMENT_2] = ['adam.m.', 'adam.v.'] as const;
@@ -49,16 +50,12 @@ export function decodeState(file: Uint8Array): ModelState {
 }
 
 function parseLora(text: string | undefined): ResolvedLora | undefined {
-  try {
-    const lora = JSON.parse(text ?? '') as Partial<ResolvedLora> | null;
-    const fits =
-      Number.isSafeInteger(lora?.rank) &&
-      Number.isSafeInteger(lora?.seed ?? 0) &&
-      [lora?.trainAttn, lora?.trainMlp, lora?.trainUnembed].every((flag = true) => typeof flag === 'boolean');
-    return fits ? (lora as ResolvedLora) : undefined;
-  } catch {
-    return undefined;
-  }
+  const lora = parseJson(text ?? '') as Partial<ResolvedLora> | null | undefined;
+  const fits =
+    Number.isSafeInteger(lora?.rank) &&
+    Number.isSafeInteger(lora?.seed ?? 0) &&
+    [lora?.trainAttn, lora?.trainMlp, lora?.trainUnembed].every((flag = true) => typeof flag === 'boolean');
+  return fits ? (lora as ResolvedLora) : undefined;
 }
 
 function read(file: Uint8Array): ReturnType<typeof decodeSafetensors> {

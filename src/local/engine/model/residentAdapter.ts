@@ -1,6 +1,6 @@
 import type { AdapterLayout } from './adapter.js';
-import { transpose } from '../numeric/elementwise.js';
 import type { Heap } from '../numeric/heap.js';
+import { transpose } from '../numeric/transpose.js';
 
 /** One adapted matrix in the heap, the rank padded to a multiple of 4 with zeros. */
 export interface ResidentFactors {

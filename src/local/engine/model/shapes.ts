@@ -1,3 +1,4 @@
+import type { BaseModelInfo } from '../types.js';
 import { VOCABULARY_SIZE } from './vocabulary.js';
 
 /** The sizes of a base model. Widths are multiples of 4, as the kernels ask. */
@@ -10,9 +11,32 @@ export interface ModelShape {
   readonly hidden: number;
   readonly vocabulary: number;
   readonly context: number;
+  /** Heads of keys and values; each serves `heads / keyValueHeads` heads of queries. Default `heads`. */
+  readonly keyValueHeads?: number | undefined;
+  /** Width of one head. Default `width / heads`. */
+  readonly headWidth?: number | undefined;
+  /** Default 10,000. */
+  readonly ropeBase?: number | undefined;
+  /** Llama 3's stretching of the rotary frequencies. Default none. */
+  readonly ropeScaling?: RopeScaling | undefined;
+  /** Default 1e-5. */
+  readonly normEps?: number | undefined;
+  /** The head is the embedding (`tie_word_embeddings`). Default false. */
+  readonly tiedHead?: boolean | undefined;
+  /** Queries, keys and values have a bias, as in Qwen2. Default false. */
+  readonly attentionBias?: boolean | undefined;
+  /** Each head of queries and keys is normed, as in Qwen3. Default false. */
+  readonly queryKeyNorms?: boolean | undefined;
 }
 
-export const ROPE_BASE = 10_000;
+/** `rope_scaling` of type `llama3` in a model's `config.json`. */
+export interface RopeScaling {
+  readonly factor: number;
+  readonly lowFrequencyFactor: number;
+  readonly highFrequencyFactor: number;
+  readonly originalContext: number;
+}
+
 export const NORM_EPS = 1e-5;
 
 /** The base models the engine knows, the default first. */
@@ -42,14 +66,27 @@ export interface LinearShape {
   readonly outputs: number;
 }
 
+/** Width of one head. */
+export const headWidthOf = ({ width, heads, headWidth = width / heads }: ModelShape): number => headWidth;
+
+/** Heads of keys and values. */
+export const keyValueHeadsOf = ({ heads, keyValueHeads = heads }: ModelShape): number => keyValueHeads;
+
+/** Widths of a row of queries, and of a row of keys or values. */
+export const attentionWidths = (shape: ModelShape): { readonly queries: number; readonly keys: number } => ({
+  queries: shape.heads * headWidthOf(shape),
+  keys: keyValueHeadsOf(shape) * headWidthOf(shape),
+});
+
 /** Every matrix an adapter can change: seven a layer, then the head. Linear i of layer l is at 7·l + i. */
 export function linearShapes(shape: ModelShape): LinearShape[] {
   const { width, hidden, layers } = shape;
-  const sizes: readonly (readonly [number, number])[] = [
-    [width, width],
-    [width, width],
-    [width, width],
-    [width, width],
+  const { queries, keys } = attentionWidths(shape);
+  const sizes: readonly (readonly [inputs: number, outputs: number])[] = [
+    [width, queries],
+    [width, keys],
+    [width, keys],
+    [queries, width],
     [width, hidden],
     [width, hidden],
     [hidden, width],
@@ -65,20 +102,49 @@ export function linearShapes(shape: ModelShape): LinearShape[] {
   return all;
 }
 
-/** Names and shapes of all base tensors, as a Hugging Face Llama checkpoint has them. */
+/** Names and shapes of all base tensors, as a Hugging Face checkpoint has them. A tied head has no tensor. */
 export function baseTensors(shape: ModelShape): { readonly name: string; readonly shape: readonly number[] }[] {
-  const norms = (layer: number) => [
-    { name: `model.layers.${layer}.input_layernorm.weight`, shape: [shape.width] },
-    { name: `model.layers.${layer}.post_attention_layernorm.weight`, shape: [shape.width] },
-  ];
+  const { queries, keys } = attentionWidths(shape);
+  const small = (layer: number) => {
+    const at = `model.layers.${layer}`;
+    return [
+      { name: `${at}.input_layernorm.weight`, shape: [shape.width] },
+      { name: `${at}.post_attention_layernorm.weight`, shape: [shape.width] },
+      ...(shape.attentionBias === true
+        ? [
+            { name: `${at}.self_attn.q_proj.bias`, shape: [queries] },
+            { name: `${at}.self_attn.k_proj.bias`, shape: [keys] },
+            { name: `${at}.self_attn.v_proj.bias`, shape: [keys] },
+          ]
+        : []),
+      ...(shape.queryKeyNorms === true
+        ? [
+            { name: `${at}.self_attn.q_norm.weight`, shape: [headWidthOf(shape)] },
+            { name: `${at}.self_attn.k_norm.weight`, shape: [headWidthOf(shape)] },
+          ]
+        : []),
+    ];
+  };
   return [
     { name: 'model.embed_tokens.weight', shape: [shape.vocabulary, shape.width] },
-    ...Array.from({ length: shape.layers }, (_, layer) => norms(layer)).flat(),
+    ...Array.from({ length: shape.layers }, (_, layer) => small(layer)).flat(),
     { name: 'model.norm.weight', shape: [shape.width] },
-    ...linearShapes(shape).map(({ name, inputs, outputs }) => ({ name: `${name}.weight`, shape: [outputs, inputs] })),
+    ...linearShapes(shape)
+      .filter(({ group }) => group !== 'unembed' || shape.tiedHead !== true)
+      .map(({ name, inputs, outputs }) => ({ name: `${name}.weight`, shape: [outputs, inputs] })),
   ];
 }
 
 export function parameterCount(shape: ModelShape): number {
   return baseTensors(shape).reduce((sum, tensor) => sum + tensor.shape.reduce((a, b) => a * b, 1), 0);
 }
+
+/** What users are told of a model. */
+export const modelInfo = (shape: ModelShape): BaseModelInfo => ({
+  name: shape.name,
+  contextLength: shape.context,
+  vocabularySize: shape.vocabulary,
+  parameters: parameterCount(shape),
+  layers: shape.layers,
+  width: shape.width,
+});

@@ -1,50 +1,34 @@
 import { finish, type Steps } from '../thread/breathe.js';
-import { attendCached, attendSequence, attendSequenceBackward } from './attention.js';
+import { positionsOf, type Run } from './attention.js';
 import type { BaseGradients, BaseModel } from './baseModel.js';
-import { rmsNorm, rmsNormBackward } from '../numeric/elementwise.js';
 import type { Heap } from '../numeric/heap.js';
 import type { KvCache } from './kvCache.js';
+import { embed, forwardLayer, type LayerTape, type Pass, PER_LAYER } from './layer.js';
+import { backwardLayer } from './layerBackward.js';
 import { linearBackward, linearForward } from './linear.js';
 import type { ResidentAdapter } from './residentAdapter.js';
-import { LAYER_LINEARS } from './shapes.js';
-
-const [Q, K, V, O, GATE, UP, DOWN] = [0, 1, 2, 3, 4, 5, 6] as const;
-const PER_LAYER = LAYER_LINEARS.length;
-
-/** What a layer leaves behind for the backward pass: offsets of its inputs and intermediate results. */
-interface LayerTape {
-  x: number;
-  normed: number;
-  inverse: number;
-  q: number;
-  k: number;
-  v: number;
-  attended: number;
-  middle: number;
-  normed2: number;
-  inverse2: number;
-  gate: number;
-  up: number;
-  gated: number;
-  /** x·(scale·Aᵀ) of each adapted matrix, or -1. */
-  low: number[];
-}
+import { NORM_EPS } from './shapes.js';
+import { layersKept } from './tapeMemory.js';
 
 export interface ForwardOptions {
-  readonly tape?: boolean;
+  /** Keep what the backward pass needs, layers up to this number of floats; it computes the other layers again. Default: keep nothing. */
+  readonly tapeFloats?: number;
+  /** Continue the sequence that is there, and add to it. */
   readonly cache?: KvCache;
 }
-
-/** Attention of all rows of a layer, at once or in steps. */
-type Attend = (layer: number, q: number, k: number, v: number, out: number) => Steps<void> | void;
 
 /** The result of a forward pass over a sequence, in scratch memory: valid until the mark taken before is released. */
 export interface SequenceTape {
   readonly tokens: Int32Array;
-  readonly layers: readonly LayerTape[];
+  /** The input of each layer, and what is kept of it. */
+  readonly inputs: readonly number[];
+  readonly layers: readonly (LayerTape | undefined)[];
+  readonly positions: number;
   readonly last: number;
   readonly normed: number;
   readonly inverse: number;
+  /** Where the gradient of `normed` is gathered; only of a pass with a tape. */
+  readonly dNormed: number;
 }
 
 /**
@@ -63,7 +47,7 @@ export class Transformer {
     this.base = base;
   }
 
-  /** Runs a sequence. With `tape` everything the backward pass needs is kept; with `cache` it is filled. */
+  /** Runs a sequence, or the part of it after what its cache has. */
   forward(tokens: Int32Array, adapter: ResidentAdapter | undefined, options: ForwardOptions = {}): SequenceTape {
     return finish(this.forwardInSteps(tokens, adapter, options));
   }
@@ -72,34 +56,46 @@ export class Transformer {
   *forwardInSteps(
     tokens: Int32Array,
     adapter: ResidentAdapter | undefined,
-    { tape = false, cache }: ForwardOptions = {},
+    { tapeFloats, cache }: ForwardOptions = {},
   ): Steps<SequenceTape> {
     const rows = tokens.length;
-    const x = this.#embed(tokens);
-    const layers: LayerTape[] = [];
-    const last = yield* this.#layers(x, rows, adapter, tape ? layers : undefined, (layer, q, k, v, out) =>
-      attendSequence(this.heap, this.base, layer, rows, q, k, v, out, cache),
-    );
-    if (cache !== undefined) cache.length = rows;
-    return { tokens, layers, last, ...this.#finalNorm(last, rows) };
+    cache?.reserve(cache.length + rows);
+    const pass = this.#pass([{ row: 0, rows, cache }], rows, adapter);
+    const { layers, width } = this.base.shape;
+    const size = rows * width;
+    const dNormed = tapeFloats === undefined ? -1 : this.heap.scratch(size);
+    const kept = tapeFloats === undefined ? 0 : layersKept(this.base.shape, adapter?.rank ?? 0, rows, tapeFloats);
+    const inputs: number[] = [];
+    const tape: (LayerTape | undefined)[] = [];
+    let x = embed(pass, tokens);
+    for (let layer = 0; layer < layers; layer++) {
+      inputs.push(x);
+      const next = tapeFloats === undefined ? x : this.heap.scratch(size);
+      const mark = this.heap.mark();
+      const result = yield* forwardLayer(pass, layer, x, next);
+      const keep = layer >= layers - kept;
+      tape.push(keep ? result : undefined);
+      if (!keep) this.heap.release(mark);
+      x = next;
+    }
+    if (cache !== undefined) cache.length += rows;
+    return { tokens, inputs, layers: tape, positions: pass.positions, last: x, dNormed, ...this.#finalNorm(x, rows) };
   }
 
   /** One more token for each of several sequences, all with the same adapter. Returns the rows before the head. */
   step(tokens: Int32Array, caches: readonly KvCache[], adapter: ResidentAdapter | undefined): number {
-    const { width } = this.base.shape;
     const rows = tokens.length;
     for (const cache of caches) cache.reserve(cache.length + 1);
-    const scores = this.heap.scratch(Math.max(...caches.map((cache) => cache.capacity)));
-    const x = this.#embed(tokens);
-    const attend: Attend = (layer, q, k, v, out) => {
-      for (let row = 0; row < rows; row++) {
-        const at = row * width;
-        attendCached(this.heap, this.base, layer, q + at, k + at, v + at, out + at, caches[row]!, scores);
-      }
-    };
-    const last = finish(this.#layers(x, rows, adapter, undefined, attend));
+    const runs = caches.map((cache, row) => ({ row, rows: 1, cache }));
+    const pass = this.#pass(runs, rows, adapter);
+    const x = embed(pass, tokens);
+    for (let layer = 0; layer < this.base.shape.layers; layer++) {
+      const mark = this.heap.mark();
+      finish(forwardLayer(pass, layer, x, x));
+      this.heap.release(mark);
+    }
     for (const cache of caches) cache.length++;
-    return this.#finalNorm(last, rows).normed;
+    return this.#finalNorm(x, rows).normed;
   }
 
   /** Logits [rows, vocabulary] of rows that {@link forward} or {@link step} left, and the adapter's part for the backward pass. */
@@ -113,87 +109,63 @@ export class Transformer {
     return { logits, low };
   }
 
-  /** Adds to the adapter's gradients (and to `gradients`) what follows from dLogits. */
-  backward(
+  /** Takes dLogits of some rows back through the head: sets their part of the tape's `dNormed`. */
+  headBackward(
     tape: SequenceTape,
+    from: number,
+    rows: number,
     low: number,
     dLogits: number,
     adapter: ResidentAdapter | undefined,
     gradients?: BaseGradients,
   ): void {
-    finish(this.backwardInSteps(tape, low, dLogits, adapter, gradients));
+    const at = from * this.base.shape.width;
+    const [normed, dNormed] = [tape.normed + at, tape.dNormed + at];
+    linearBackward(
+      this.heap,
+      this.base,
+      this.#headIndex,
+      adapter,
+      gradients,
+      rows,
+      normed,
+      low,
+      dLogits,
+      dNormed,
+      false,
+    );
+  }
+
+  /** Adds to the adapter's gradients (and to `gradients`) what follows from the tape's `dNormed`. */
+  backward(tape: SequenceTape, adapter: ResidentAdapter | undefined, gradients?: BaseGradients): void {
+    finish(this.backwardInSteps(tape, adapter, gradients));
   }
 
   /** As {@link backward}. */
-  *backwardInSteps(
-    tape: SequenceTape,
-    low: number,
-    dLogits: number,
-    adapter: ResidentAdapter | undefined,
-    gradients?: BaseGradients,
-  ): Steps<void> {
+  *backwardInSteps(tape: SequenceTape, adapter: ResidentAdapter | undefined, gradients?: BaseGradients): Steps<void> {
     const { heap, base } = this;
-    const { width, hidden, layers } = base.shape;
-    const rows = tape.tokens.length;
-    const mark = heap.mark();
-    const size = rows * width;
-    const dNormed = heap.scratch(size);
-    const dx = heap.scratch(size);
-    linearBackward(heap, base, this.#headIndex, adapter, gradients, rows, tape.normed, low, dLogits, dNormed, false);
-    heap.floats.fill(0, dx, dx + size);
+    const { width, layers } = base.shape;
+    const { tokens, positions, dNormed } = tape;
+    const rows = tokens.length;
     const lowest = gradients === undefined ? Math.floor((adapter?.lowest ?? Infinity) / PER_LAYER) : 0;
-    if (lowest < layers) {
-      const dGain = gradients?.norms[2 * layers] ?? -1;
-      rmsNormBackward(heap.floats, tape.last, base.norms[2 * layers]!, tape.inverse, dNormed, dx, rows, width, dGain);
-    }
+    if (lowest >= layers) return;
+    const mark = heap.mark();
+    const pass: Pass = { heap, base, rows, adapter, runs: [{ row: 0, rows }], positions };
+    const dx = heap.scratch(rows * width);
+    heap.floats.fill(0, dx, dx + rows * width);
+    const dGain = gradients?.norms[2 * layers] ?? -1;
+    const split = { count: rows, alone: dGain >= 0 };
+    heap.run('normBackward', split, width, tape.last, base.norms[2 * layers]!, tape.inverse, dNormed, dx, dGain);
     for (let layer = layers - 1; layer >= lowest; layer--) {
-      const saved = tape.layers[layer]!;
       const inner = heap.mark();
-      const back = (which: number, input: number, dOut: number, dInput: number, accumulate: boolean) => {
-        const index = layer * PER_LAYER + which;
-        const low = saved.low[which]!;
-        linearBackward(heap, base, index, adapter, gradients, rows, input, low, dOut, dInput, accumulate);
-      };
-
-      const dGated = heap.scratch(rows * hidden);
-      back(DOWN, saved.gated, dx, dGated, false);
-      yield;
-      heap.kernels.swigluBackward(saved.gate, saved.up, dGated, rows * hidden);
-      back(GATE, saved.normed2, saved.gate, dNormed, false);
-      yield;
-      back(UP, saved.normed2, saved.up, dNormed, true);
-      yield;
-      const dGain2 = gradients?.norms[2 * layer + 1] ?? -1;
-      rmsNormBackward(
-        heap.floats,
-        saved.middle,
-        base.norms[2 * layer + 1]!,
-        saved.inverse2,
-        dNormed,
-        dx,
-        rows,
-        width,
-        dGain2,
-      );
-
-      const dAttended = heap.scratch(size);
-      const [dq, dk, dv] = [heap.scratch(size), heap.scratch(size), heap.scratch(size)];
-      back(O, saved.attended, dx, dAttended, false);
-      yield;
-      yield* attendSequenceBackward(heap, base, rows, saved.q, saved.k, saved.v, dAttended, dq, dk, dv);
-      back(Q, saved.normed, dq, dNormed, false);
-      yield;
-      back(K, saved.normed, dk, dNormed, true);
-      yield;
-      back(V, saved.normed, dv, dNormed, true);
-      yield;
-      const dGain = gradients?.norms[2 * layer] ?? -1;
-      rmsNormBackward(heap.floats, saved.x, base.norms[2 * layer]!, saved.inverse, dNormed, dx, rows, width, dGain);
+      const x = tape.inputs[layer]!;
+      const saved = tape.layers[layer] ?? (yield* forwardLayer(pass, layer, x, heap.scratch(rows * width)));
+      yield* backwardLayer(pass, layer, x, saved, dx, dNormed, gradients);
       heap.release(inner);
     }
     if (gradients !== undefined) {
       const f = heap.floats;
-      tape.tokens.forEach((token, row) => {
+      tokens.forEach((token, row) => {
         const to = gradients.embedding + token * width;
         for (let i = 0; i < width; i++) f[to + i] = f[to + i]! + f[dx + row * width + i]!;
       });
@@ -205,77 +177,16 @@ export class Transformer {
     return this.base.shape.layers * PER_LAYER;
   }
 
-  #embed(tokens: Int32Array): number {
-    const { width } = this.base.shape;
-    const x = this.heap.scratch(tokens.length * width);
-    const f = this.heap.floats;
-    tokens.forEach((token, row) => {
-      const from = this.base.embedding + token * width;
-      f.copyWithin(x + row * width, from, from + width);
-    });
-    return x;
+  #pass(runs: readonly Run[], rows: number, adapter: ResidentAdapter | undefined): Pass {
+    const { heap, base } = this;
+    return { heap, base, rows, adapter, runs, positions: positionsOf(heap, runs, rows) };
   }
 
   #finalNorm(x: number, rows: number): { readonly normed: number; readonly inverse: number } {
-    const { width, layers } = this.base.shape;
-    const normed = this.heap.scratch(rows * width);
-    const inverse = this.heap.scratch(rows);
-    rmsNorm(this.heap.floats, x, this.base.norms[2 * layers]!, normed, inverse, rows, width);
-    return { normed, inverse };
-  }
-
-  *#layers(
-    x: number,
-    rows: number,
-    adapter: ResidentAdapter | undefined,
-    tape: LayerTape[] | undefined,
-    attend: Attend,
-  ): Steps<number> {
     const { heap, base } = this;
-    const { width, hidden, layers } = base.shape;
-    const size = rows * width;
-    const copy = (from: number): number => {
-      const to = heap.scratch(size);
-      heap.floats.copyWithin(to, from, from + size);
-      return to;
-    };
-    for (let layer = 0; layer < layers; layer++) {
-      const mark = heap.mark();
-      const low = new Array<number>(PER_LAYER).fill(-1);
-      const run = (which: number, input: number, output: number, accumulate: boolean) => {
-        low[which] = linearForward(heap, base, layer * PER_LAYER + which, adapter, rows, input, output, accumulate);
-      };
-      const normed = heap.scratch(size);
-      const inverse = heap.scratch(rows);
-      const [q, k, v, attended] = [heap.scratch(size), heap.scratch(size), heap.scratch(size), heap.scratch(size)];
-      rmsNorm(heap.floats, x, base.norms[2 * layer]!, normed, inverse, rows, width);
-      run(Q, normed, q, false);
-      yield;
-      run(K, normed, k, false);
-      yield;
-      run(V, normed, v, false);
-      yield;
-      yield* attend(layer, q, k, v, attended) ?? [];
-      const middle = tape === undefined ? x : copy(x);
-      run(O, attended, middle, true);
-
-      const normed2 = heap.scratch(size);
-      const inverse2 = heap.scratch(rows);
-      const [gate, up, gated] = [heap.scratch(rows * hidden), heap.scratch(rows * hidden), heap.scratch(rows * hidden)];
-      rmsNorm(heap.floats, middle, base.norms[2 * layer + 1]!, normed2, inverse2, rows, width);
-      run(GATE, normed2, gate, false);
-      yield;
-      run(UP, normed2, up, false);
-      yield;
-      heap.kernels.swiglu(gate, up, gated, rows * hidden);
-      const next = tape === undefined ? x : copy(middle);
-      run(DOWN, gated, next, true);
-      yield;
-
-      tape?.push({ x, normed, inverse, q, k, v, attended, middle, normed2, inverse2, gate, up, gated, low });
-      x = next;
-      if (tape === undefined) heap.release(mark);
-    }
-    return x;
+    const { width, layers, normEps = NORM_EPS } = base.shape;
+    const [normed, inverse] = [heap.scratch(rows * width), heap.scratch(rows)];
+    heap.run('norm', { count: rows }, width, normEps, x, base.norms[2 * layers]!, normed, inverse);
+    return { normed, inverse };
   }
 }

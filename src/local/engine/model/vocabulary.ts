@@ -58,3 +58,17 @@ export function decodeTokens(tokens: ArrayLike<number>, options: { readonly spec
   flush();
   return parts.join('');
 }
+
+/** What sampling needs to know of a model's tokens. */
+export interface TokenTable {
+  /** Sampling stops at these unless a request says otherwise. */
+  readonly endTokens: readonly number[];
+  /** The bytes of a token, none for a special one; undefined if they are not known. */
+  readonly bytesOf?: ((token: number) => Uint8Array) | undefined;
+}
+
+/** The tokens of the embedded models. */
+export const BYTE_TOKENS: TokenTable = {
+  endTokens: [END_TOKEN],
+  bytesOf: (token) => (token < 256 ? Uint8Array.of(token) : new Uint8Array()),
+};

@@ -1,35 +1,47 @@
 import { assemble } from './wasm/assembler.js';
 import { exponentials } from './wasm/exponential.js';
-import { gemm } from './wasm/gemm.js';
-import { instantiate, type WasmMemory } from './wasm/runtime.js';
+import { fusedGemm, gemm } from './wasm/gemm.js';
+import { panels } from './wasm/panels.js';
+import { compiles, instantiate, type WasmMemory } from './wasm/runtime.js';
+
+type Gemm = (
+  m: number,
+  n: number,
+  k: number,
+  a: number,
+  aRow: number,
+  aColumn: number,
+  b: number,
+  bRow: number,
+  c: number,
+  cRow: number,
+  accumulate: boolean,
+) => void;
 
 /** The WebAssembly kernels, addressed by float offset. Counts and column numbers are multiples of 4. */
 export interface Kernels {
   /** C = A·B or C += A·B; B and C contiguous along their columns. */
-  readonly gemm: (
-    m: number,
-    n: number,
-    k: number,
-    a: number,
-    aRow: number,
-    aColumn: number,
-    b: number,
-    bRow: number,
-    c: number,
-    cRow: number,
-    accumulate: boolean,
+  readonly gemm: Gemm;
+  /** As `gemm`, with each product and sum rounded once where this Node can; otherwise the same function. */
+  readonly fusedGemm: Gemm;
+  /** Eight rows (or four) of a matrix of `columns` become a panel: its columns. `row` is the first of them. */
+  readonly packRows: (
+    matrix: number,
+    half: boolean,
+    columns: number,
+    row: number,
+    width: number,
+    panel: number,
   ) => void;
-  /** As `gemm` for a B in panels, as {@link packPanels} makes them: the same sums in the same order, from memory read in a row. */
-  readonly gemmPanels: (
-    m: number,
-    n: number,
-    k: number,
-    a: number,
-    aRow: number,
-    panels: number,
-    c: number,
-    cRow: number,
-    accumulate: boolean,
+  /** Eight columns (or four) of a matrix of `rows` by `columns` become a panel. */
+  readonly packColumns: (
+    matrix: number,
+    half: boolean,
+    rows: number,
+    columns: number,
+    column: number,
+    width: number,
+    panel: number,
   ) => void;
   /** out = silu(gate) · up. */
   readonly swiglu: (gate: number, up: number, out: number, count: number) => void;
@@ -43,45 +55,44 @@ export interface Kernels {
   readonly scaledExponential: (row: number, count: number, shift: number, factor: number) => void;
 }
 
-/** Columns of a panel: what the product reads at once. */
-const PANEL = 8;
+/** Columns of a panel: what the product reads at once. A panel of k rows takes k times as many floats. */
+export const PANEL = 8;
 
-/** Floats that {@link packPanels} writes: the last panel is as wide as the others. */
-export const panelFloats = (rows: number, columns: number): number => rows * PANEL * Math.ceil(columns / PANEL);
+type Raw = Readonly<Record<string, (...args: number[]) => void>>;
 
-/**
- * Copies a matrix [rows, columns] into panels of eight columns, each with all its rows one after the other; an element is at
- * `from + row · rowStride + column · columnStride`.
- */
-export function packPanels(
-  f: Float32Array,
-  from: number,
-  rows: number,
-  columns: number,
-  rowStride: number,
-  columnStride: number,
-  to: number,
-): void {
-  for (let column = 0; column < columns; column++) {
-    const panel = to + Math.floor(column / PANEL) * PANEL * rows + (column % PANEL);
-    for (let row = 0; row < rows; row++) f[panel + row * PANEL] = f[from + row * rowStride + column * columnStride]!;
-  }
-}
-
-type Exports = { readonly [K in Exclude<keyof Kernels, 'gemmPanels'>]: (...args: number[]) => void };
+const fused = compiles(assemble([fusedGemm]));
+let module: Uint8Array | undefined;
 
 /** Assembles the kernels over a memory. */
 export function createKernels(memory: WasmMemory): Kernels {
-  const raw = instantiate(assemble([gemm, ...exponentials]), memory) as unknown as Exports;
+  module ??= assemble([gemm, ...(fused ? [fusedGemm] : []), ...panels, ...exponentials]);
+  const raw = instantiate(module, memory) as Raw;
+  const product =
+    (run: Raw[string]): Gemm =>
+    (m, n, k, a, aRow, aColumn, b, bRow, c, cRow, accumulate) =>
+      run(m, n, k, 4 * a, 4 * aRow, 4 * aColumn, 4 * b, 4 * bRow, 4, 4 * c, 4 * cRow, accumulate ? 1 : 0);
+  const { f32Rows, bf16Rows, f32Columns8, f32Columns4, bf16Columns8, bf16Columns4 } = raw as Record<
+    string,
+    Raw[string]
+  >;
   return {
-    gemm: (m, n, k, a, aRow, aColumn, b, bRow, c, cRow, accumulate) =>
-      raw.gemm(m, n, k, 4 * a, 4 * aRow, 4 * aColumn, 4 * b, 4 * bRow, 4, 4 * c, 4 * cRow, accumulate ? 1 : 0),
-    gemmPanels: (m, n, k, a, aRow, panels, c, cRow, accumulate) =>
-      raw.gemm(m, n, k, 4 * a, 4 * aRow, 4, 4 * panels, 4 * PANEL, 4 * k, 4 * c, 4 * cRow, accumulate ? 1 : 0),
-    swiglu: (gate, up, out, count) => raw.swiglu(4 * gate, 4 * up, 4 * out, count),
-    swigluBackward: (gate, up, dOut, count) => raw.swigluBackward(4 * gate, 4 * up, 4 * dOut, count),
-    softmax: (row, count, scale) => raw.softmax(4 * row, count, scale),
-    sumExponentials: (row, count, out) => raw.sumExponentials(4 * row, count, 4 * out),
-    scaledExponential: (row, count, shift, factor) => raw.scaledExponential(4 * row, count, shift, factor),
+    gemm: product(raw['gemm']!),
+    fusedGemm: product(raw[fused ? 'fusedGemm' : 'gemm']!),
+    packRows: (matrix, half, columns, row, width, panel) => {
+      const bytes = (half ? 2 : 4) * columns;
+      for (let i = 0; i < width; i += 4)
+        (half ? bf16Rows : f32Rows)!(4 * matrix + (row + i) * bytes, bytes, columns, 4 * (panel + i));
+    },
+    packColumns: (matrix, half, rows, columns, column, width, panel) => {
+      const bytes = half ? 2 : 4;
+      const wide = width === PANEL;
+      const run = half ? (wide ? bf16Columns8 : bf16Columns4) : wide ? f32Columns8 : f32Columns4;
+      run!(4 * matrix + column * bytes, bytes * columns, rows, 4 * panel);
+    },
+    swiglu: (gate, up, out, count) => raw['swiglu']!(4 * gate, 4 * up, 4 * out, count),
+    swigluBackward: (gate, up, dOut, count) => raw['swigluBackward']!(4 * gate, 4 * up, 4 * dOut, count),
+    softmax: (row, count, scale) => raw['softmax']!(4 * row, count, scale),
+    sumExponentials: (row, count, out) => raw['sumExponentials']!(4 * row, count, 4 * out),
+    scaledExponential: (row, count, shift, factor) => raw['scaledExponential']!(4 * row, count, shift, factor),
   };
 }

@@ -1,22 +1,23 @@
 import { chooseToken } from './chooseToken.js';
 import { EngineCancelledError } from '../errors.js';
 import type { Heap } from '../numeric/heap.js';
-import { floatsPerPosition, KvCache } from '../model/kvCache.js';
+import { floatsPerPosition, type KvCache } from '../model/kvCache.js';
 import { scaledRow, type LogitRow } from './logitRow.js';
+import { logitRows, prefill, type Prefilled } from './prefill.js';
+import { PrefixCache } from './prefixCache.js';
 import { createRandom, type Random } from '../numeric/random.js';
 import type { CheckedSample } from './sampleRequest.js';
 import type { Sampler } from './sampler.js';
-import { firstScored, scorePrompt, type PromptScores } from './scorePrompt.js';
 import { createTopkTable, fillTopkRow, shortenTopkTable } from './topkTable.js';
 import type { SampledTokens, SampleResult, TopkTable } from '../types.js';
 
 /** Sequences decoded side by side, and the floats their caches may come to need; further ones wait. */
 const MAX_ROWS = 64;
-const MAX_CACHE_FLOATS = 1 << 24;
+const MAX_CACHE_FLOATS = 1 << 26;
 /** Floats that the adapters of running sequences may take together. */
 const MAX_ADAPTER_FLOATS = 1 << 27;
-/** Positions reserved at first; caches double as they fill. */
-const FIRST_ROOM = 64;
+/** Tokens that a sequence is expected to have at most; most that may have more stop before. */
+const EXPECTED_TOKENS = 1024;
 /** Time after which no further prompt is begun before the running sequences move on. */
 const ADMIT_MS = 10;
 
@@ -41,10 +42,8 @@ interface Job {
   readonly resolve: (result: SampleResult) => void;
   readonly reject: (error: Error) => void;
   readonly sequences: SampledTokens[];
-  scores: PromptScores;
-  /** The prompt's keys and values, until the last sample has started. */
-  promptCache: KvCache | undefined;
-  firstLogits: LogitRow | undefined;
+  /** The prompt, once it is computed. */
+  prefilled: Prefilled | undefined;
   started: number;
   finished: number;
   settled: boolean;
@@ -58,6 +57,7 @@ export class SamplePool {
   readonly #heap: Heap;
   readonly #waiting: Job[] = [];
   readonly #rows = new Set<Row>();
+  readonly #prefixes = new PrefixCache();
   #reserved = 0;
 
   constructor(heap: Heap) {
@@ -78,14 +78,14 @@ export class SamplePool {
       job = {
         sampler,
         request,
-        floats: floatsPerPosition(sampler.transformer.base.shape) * (request.prompt.length + request.limit),
+        floats:
+          floatsPerPosition(sampler.transformer.base.shape) *
+          (request.prompt.length + Math.min(request.limit, EXPECTED_TOKENS)),
         seed: request.seed ?? Math.floor(Math.random() * Number.MAX_SAFE_INTEGER),
         resolve,
         reject,
         sequences: [],
-        scores: {},
-        promptCache: undefined,
-        firstLogits: undefined,
+        prefilled: undefined,
         started: 0,
         finished: 0,
         settled: false,
@@ -94,6 +94,11 @@ export class SamplePool {
     sampler.retain();
     this.#waiting.push(job);
     return { result, cancel: () => this.#fail(job, new EngineCancelledError('the sample was cancelled')) };
+  }
+
+  /** Drops what is kept of a sampler's prompts. */
+  forget(sampler: Sampler): void {
+    this.#prefixes.forget(sampler);
   }
 
   /** Starts what fits, then decodes one token of every running sequence. A failure ends the jobs it belongs to. */
@@ -124,7 +129,7 @@ export class SamplePool {
       if (job === undefined || (this.#rows.size > 0 && !this.#hasRoomFor(job))) return;
       const mark = this.#heap.mark();
       try {
-        if (job.firstLogits === undefined) this.#prefill(job);
+        job.prefilled ??= this.#prefill(job);
         this.#start(job);
       } catch (error) {
         this.#fail(job, error as Error);
@@ -145,53 +150,34 @@ export class SamplePool {
     return adapters <= MAX_ADAPTER_FLOATS;
   }
 
-  #prefill(job: Job): void {
-    const { sampler, request } = job;
-    const { transformer } = sampler;
-    const { width, vocabulary } = transformer.base.shape;
-    const { prompt } = request;
-    const cache = new KvCache(this.#heap, transformer.base.shape, prompt.length + Math.min(request.limit, FIRST_ROOM));
-    job.promptCache = cache;
-    const adapter = sampler.adapter();
-    const { normed } = transformer.forward(prompt, adapter, { cache });
-    // The row before the first scored position, and all rows after it.
-    const from = Math.min(firstScored(request), prompt.length) - 1;
-    const { logits } = transformer.head(normed + from * width, prompt.length - from, adapter);
-    const row = (position: number) => this.#row(logits + (position - from) * vocabulary, vocabulary);
-    job.scores = scorePrompt(request, job.seed, (position) => row(position - 1));
-    const last = row(prompt.length - 1);
-    job.firstLogits = { logits: last.logits.slice(), total: last.total };
+  #prefill({ sampler, request, seed }: Job): Prefilled {
+    const prefilled = prefill(this.#heap, this.#prefixes, sampler, request, seed);
+    this.#prefixes.retain(prefilled.prefix);
+    return prefilled;
   }
 
   #start(job: Job): void {
-    const { request, firstLogits, promptCache } = job;
-    const index = job.started++;
-    const last = job.started === request.numSamples;
+    const { request } = job;
+    const { cache, first } = job.prefilled!.prefix;
     const topk = request.topkSample > 0 ? createTopkTable(request.limit, request.topkSample) : undefined;
-    const cache = last ? promptCache! : promptCache!.fork(promptCache!.capacity);
-    if (last) job.promptCache = undefined;
-    const row: Row = { job, index, random: createRandom(job.seed, index), tokens: [], logprobs: [], topk, cache };
+    const own = cache.fork(cache.capacity);
+    const index = job.started++;
+    const row: Row = { job, index, random: createRandom(job.seed, index), tokens: [], logprobs: [], topk, cache: own };
     this.#rows.add(row);
     this.#reserved += job.floats;
-    this.#take(row, firstLogits!);
+    if (job.started === request.numSamples) this.#prefixes.release(job.prefilled!.prefix);
+    this.#take(row, first);
   }
 
   #step(sampler: Sampler, rows: readonly Row[]): void {
     const { transformer } = sampler;
-    const { vocabulary } = transformer.base.shape;
     const adapter = sampler.adapter();
     const tokens = Int32Array.from(rows, (row) => row.tokens.at(-1)!);
-    const normed = transformer.step(
-      tokens,
-      rows.map((row) => row.cache),
-      adapter,
-    );
+    const caches = rows.map((row) => row.cache);
+    const normed = transformer.step(tokens, caches, adapter);
     const { logits } = transformer.head(normed, rows.length, adapter);
-    rows.forEach((row, index) => this.#take(row, this.#row(logits + index * vocabulary, vocabulary)));
-  }
-
-  #row(at: number, vocabulary: number): LogitRow {
-    return { logits: this.#heap.floats.subarray(at, at + vocabulary), total: this.#heap.logSumExp(at, vocabulary) };
+    const next = logitRows(this.#heap, logits, rows.length, transformer.base.shape.vocabulary);
+    rows.forEach((row, index) => this.#take(row, next[index]!));
   }
 
   /** Draws a row's next token and ends the row where it must. */
@@ -219,7 +205,8 @@ export class SamplePool {
     if (++job.finished < job.request.numSamples) return;
     job.settled = true;
     job.sampler.release();
-    job.resolve({ sequences: job.sequences, ...job.scores, promptCacheHitTokens: 0 });
+    const { scores, hits } = job.prefilled!;
+    job.resolve({ sequences: job.sequences, ...scores, promptCacheHitTokens: hits });
   }
 
   #fail(job: Job, error: Error): void {
@@ -228,8 +215,9 @@ export class SamplePool {
     const place = this.#waiting.indexOf(job);
     if (place >= 0) this.#waiting.splice(place, 1);
     for (const row of this.#rows) if (row.job === job) this.#drop(row);
-    job.promptCache?.dispose();
-    job.promptCache = undefined;
+    if (job.prefilled !== undefined && job.started < job.request.numSamples) {
+      this.#prefixes.release(job.prefilled.prefix);
+    }
     job.sampler.release();
     job.reject(error);
   }

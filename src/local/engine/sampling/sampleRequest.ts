@@ -1,7 +1,7 @@
 import type { Choice } from './chooseToken.js';
 import { EngineUserError } from '../errors.js';
 import { tensorFault } from '../training/lossInputs.js';
-import type { ModelShape } from '../model/shapes.js';
+import type { BaseModel } from '../model/baseModel.js';
 import { stopRule, type StopRule } from './stopRule.js';
 import type { EngineTensor, SampleRequest } from '../types.js';
 
@@ -35,7 +35,10 @@ export interface PromptScoring {
 }
 
 /** Checks a request against the model; every complaint is a user error that names the field. */
-export function checkSample(request: SampleRequest, shape: ModelShape): CheckedSample {
+export function checkSample(
+  request: SampleRequest,
+  { shape, tokens }: Pick<BaseModel, 'shape' | 'tokens'>,
+): CheckedSample {
   const { prompt, numSamples = 1, temperature = 1, topK = -1, topP = 1, seed, maxTokens } = request;
   const { topkPromptLogprobs = 0, topkSampleLogprobs = 0, promptAltTokensK = 0, promptLogprobs = false } = request;
   const { length } = prompt;
@@ -79,7 +82,7 @@ export function checkSample(request: SampleRequest, shape: ModelShape): CheckedS
     numSamples,
     limit,
     seed,
-    stops: stopRule(request.stop),
+    stops: stopRule(request.stop, tokens, shape.vocabulary),
     choice: { temperature, topK, topP },
     topkSample: topkSampleLogprobs,
     scaledLogprobs: request.scaledLogprobs ?? false,

@@ -1,12 +1,13 @@
 import { adapterLayout, fromNamedTensors, resolveLora } from '../model/adapter.js';
-import { loadBaseModel } from '../model/baseModel.js';
+import { BaseLoader, loadBaseModel } from '../model/baseModel.js';
 import { breathe } from './breathe.js';
 import { EngineUserError } from '../errors.js';
-import { Heap } from '../numeric/heap.js';
+import { Heap, type HeapOptions } from '../numeric/heap.js';
 import { SamplePool } from '../sampling/samplePool.js';
 import { checkSample } from '../sampling/sampleRequest.js';
 import { Sampler } from '../sampling/sampler.js';
-import type { ModelShape } from '../model/shapes.js';
+import { parameterCount, type ModelShape } from '../model/shapes.js';
+import type { TokenTable } from '../model/vocabulary.js';
 import { TrainingModel, type LossSource } from '../training/trainingModel.js';
 import { Transformer } from '../model/transformer.js';
 import type {
@@ -19,6 +20,12 @@ import type {
   SampleRequest,
   SampleResult,
 } from '../types.js';
+import type { StoredTensor } from '../../weights/OpenedModel.js';
+
+export interface CoreOptions extends HeapOptions {
+  /** Bytes of activations that a training pass keeps; layers beyond are computed again. Default 192 MiB. */
+  readonly activationBytes?: number | undefined;
+}
 
 export interface BaseSource {
   readonly shape: ModelShape;
@@ -36,22 +43,43 @@ export type SamplerSource =
  * beside anything.
  */
 export class EngineCore {
-  readonly heap = new Heap();
-  readonly #bases: ReadonlyMap<string, Transformer>;
+  readonly heap: Heap;
+  readonly #bases: Map<string, Transformer>;
+  readonly #loading = new Map<string, BaseLoader>();
   readonly #models = new Map<string, TrainingModel>();
   readonly #samplers = new Map<string, Sampler>();
-  readonly #pool = new SamplePool(this.heap);
+  readonly #pool: SamplePool;
+  readonly #tapeFloats: number | undefined;
   #sampling = false;
   /** The pass that was asked for last; the next one waits for it. */
   #lastPass: Promise<unknown> = Promise.resolve();
 
-  constructor(bases: readonly BaseSource[]) {
+  constructor(bases: readonly BaseSource[], { activationBytes, ...options }: CoreOptions = {}) {
+    this.heap = new Heap(options);
+    this.#pool = new SamplePool(this.heap);
+    this.#tapeFloats = activationBytes === undefined ? undefined : activationBytes / 4;
     this.#bases = new Map(
       bases.map(({ shape, weights }) => [
         shape.name,
         new Transformer(this.heap, loadBaseModel(this.heap, shape, weights)),
       ]),
     );
+  }
+
+  /** Makes ready for a model whose tensors then come one by one. `dtype` is that of most of them. */
+  beginBase(shape: ModelShape, dtype: StoredTensor['dtype']): void {
+    this.heap.require((parameterCount(shape) * (dtype === 'bf16' ? 2 : 4)) / 4, `${shape.name} in ${dtype}`);
+    this.#loading.set(shape.name, new BaseLoader(this.heap, shape));
+  }
+
+  putTensor(baseModel: string, name: string, tensor: StoredTensor): void {
+    this.#loading.get(baseModel)!.put(name, tensor);
+  }
+
+  finishBase(baseModel: string, tokens: TokenTable): void {
+    const base = this.#loading.get(baseModel)!.finish(tokens, true);
+    this.#loading.delete(baseModel);
+    this.#bases.set(baseModel, new Transformer(this.heap, base));
   }
 
   createModel(modelId: string, baseModel: string, lora: LoraOptions, optimizer = 'adamw'): void {
@@ -62,7 +90,7 @@ export class EngineCore {
         `optimizer ${JSON.stringify(optimizer)} is not supported here${reason}. Supported: adamw`,
       );
     }
-    this.#models.set(modelId, new TrainingModel(this.#base(baseModel), lora));
+    this.#models.set(modelId, new TrainingModel(this.#base(baseModel), lora, this.#tapeFloats));
   }
 
   /** Passes of all models run in turn: each needs the memory for its adapter and its longest datum only while it runs. */
@@ -101,7 +129,7 @@ export class EngineCore {
   ): { readonly result: Promise<SampleResult>; readonly cancel: () => void } {
     const sampler = this.#samplers.get(samplerId);
     if (sampler === undefined) throw new EngineUserError(`there is no sampler ${samplerId}`);
-    const queued = this.#pool.add(sampler, checkSample(request, sampler.transformer.base.shape));
+    const queued = this.#pool.add(sampler, checkSample(request, sampler.transformer.base));
     if (!this.#sampling) void this.#decode();
     return queued;
   }
@@ -112,6 +140,8 @@ export class EngineCore {
 
   /** Pending samples still finish. */
   disposeSampler(samplerId: string): void {
+    const sampler = this.#samplers.get(samplerId);
+    if (sampler !== undefined) this.#pool.forget(sampler);
     this.#samplers.delete(samplerId);
   }
 

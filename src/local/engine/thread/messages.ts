@@ -1,15 +1,19 @@
-import { EngineCancelledError, EngineUserError } from '../errors.js';
-import type { EngineCore, SamplerSource } from './core.js';
+import { EngineCancelledError, EngineMemoryError, EngineUserError } from '../errors.js';
+import type { CoreOptions, EngineCore, SamplerSource } from './core.js';
 import type { BaseModelInfo } from '../types.js';
 
 /** What the worker is started with. */
 export interface WorkerSetup {
   /** Safetensors files of the base models by name. */
   readonly weights: Readonly<Record<string, Uint8Array>>;
+  readonly options: CoreOptions;
 }
 
 /** The engine's methods as they cross to the worker, with their results. */
 export interface WorkerMethods {
+  beginBase: Parameters<EngineCore['beginBase']>;
+  putTensor: Parameters<EngineCore['putTensor']>;
+  finishBase: [baseModel: string, endTokens: readonly number[], tokenBytes: readonly Uint8Array[] | undefined];
   createModel: Parameters<EngineCore['createModel']>;
   forwardBackward: Parameters<EngineCore['forwardBackward']>;
   optimStep: Parameters<EngineCore['optimStep']>;
@@ -43,6 +47,7 @@ export type FromWorker =
 export function reviveError(name: string, message: string, stack: string | undefined): Error {
   if (name === 'EngineUserError') return new EngineUserError(message);
   if (name === 'EngineCancelledError') return new EngineCancelledError(message);
+  if (name === 'EngineMemoryError') return new EngineMemoryError(message);
   const error = new Error(message);
   if (stack !== undefined) error.stack = stack;
   return error;

@@ -1,20 +1,28 @@
-/** The thread all model work runs in: answers calls from the {@link Engine} on the other side. */
+/** The thread all model work runs in: answers calls from the {@link Engine} on the other side. Or one that helps it. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { EngineCore } from './core.js';
 import type { FromWorker, ToWorker, WorkerMethods, WorkerSetup } from './messages.js';
 import { decodeSafetensors } from '../files/safetensors.js';
-import { MODEL_SHAPES, parameterCount } from '../model/shapes.js';
+import { help, startHelpers, type HelperSetup } from './helpers.js';
+import { MODEL_SHAPES, modelInfo } from '../model/shapes.js';
 
+if ('team' in (workerData as WorkerSetup | HelperSetup)) help(workerData as HelperSetup);
 const port = parentPort;
 if (port === null) throw new Error('this module runs in a worker thread');
-const { weights } = workerData as WorkerSetup;
+const { weights, options } = workerData as WorkerSetup;
 const shapes = MODEL_SHAPES.filter(({ name }) => weights[name] !== undefined);
 const core = new EngineCore(
   shapes.map((shape) => ({ shape, weights: decodeSafetensors(weights[shape.name]!).tensors })),
+  options,
 );
+await startHelpers(core.heap.team, new URL(import.meta.url));
 const cancels = new Map<number, () => void>();
 
 const methods: { [M in keyof WorkerMethods]: (id: number, args: WorkerMethods[M]) => unknown } = {
+  beginBase: (_, args) => core.beginBase(...args),
+  putTensor: (_, args) => core.putTensor(...args),
+  finishBase: (_, [baseModel, endTokens, bytes]) =>
+    core.finishBase(baseModel, { endTokens, ...(bytes === undefined ? {} : { bytesOf: (token) => bytes[token]! }) }),
   createModel: (_, args) => core.createModel(...args),
   forwardBackward: (_, args) => core.forwardBackward(...args),
   optimStep: (_, args) => core.optimStep(...args),
@@ -51,14 +59,4 @@ port.on('message', (message: ToWorker) => {
   else cancels.get(message.id)?.();
 });
 
-send({
-  type: 'ready',
-  baseModels: shapes.map((shape) => ({
-    name: shape.name,
-    contextLength: shape.context,
-    vocabularySize: shape.vocabulary,
-    parameters: parameterCount(shape),
-    layers: shape.layers,
-    width: shape.width,
-  })),
-});
+send({ type: 'ready', baseModels: shapes.map(modelInfo) });

@@ -62,15 +62,16 @@ export class WorkerLink {
     return this.#closed;
   }
 
-  /** Sends a call at once; calls arrive in the order they were made. */
-  call<A>(method: WorkerMethod, args: WorkerMethods[WorkerMethod]): Promise<A> {
-    return this.start<A>(method, args).result;
+  /** Sends a call at once; calls arrive in the order they were made. The buffers `moved` are given away instead of copied. */
+  call<A>(method: WorkerMethod, args: WorkerMethods[WorkerMethod], moved: readonly ArrayBuffer[] = []): Promise<A> {
+    return this.start<A>(method, args, moved).result;
   }
 
   /** As {@link call}, with a way to ask the worker to give up. */
   start<A>(
     method: WorkerMethod,
     args: WorkerMethods[WorkerMethod],
+    moved: readonly ArrayBuffer[] = [],
   ): { readonly result: Promise<A>; readonly cancel: () => void } {
     if (this.#closed !== undefined) return { result: Promise.reject(this.#closed), cancel: () => {} };
     const id = this.#nextId++;
@@ -78,7 +79,7 @@ export class WorkerLink {
       this.#waiting.set(id, { resolve: resolve as (value: unknown) => void, reject });
     });
     this.#worker.ref();
-    this.#send({ type: 'call', id, method, args });
+    this.#send({ type: 'call', id, method, args }, moved);
     return { result, cancel: () => this.#send({ type: 'cancel', id }) };
   }
 
@@ -87,8 +88,8 @@ export class WorkerLink {
     await this.#worker.terminate();
   }
 
-  #send(message: ToWorker): void {
-    this.#worker.postMessage(message);
+  #send(message: ToWorker, moved: readonly ArrayBuffer[] = []): void {
+    this.#worker.postMessage(message, moved);
   }
 
   #receive(message: FromWorker): void {

@@ -6,7 +6,11 @@ import type { LossConfig, LossName, LossResult } from '../types.js';
  * A loss ready to be evaluated: it has read and checked a datum's inputs, and gives value and derivative once the
  * target logprobs are there.
  */
-export type PreparedLoss = (logprobs: Float32Array) => LossResult;
+export interface PreparedLoss {
+  (logprobs: Float32Array): LossResult;
+  /** Whether the derivative of a token depends on the logprobs of other tokens. Default false. */
+  readonly wholeSequence?: boolean;
+}
 
 /** Reads what the loss needs of one datum; `shape` is that of its targets. */
 type Prepare = (inputs: LossInputs, shape: readonly number[], config: LossConfig) => PreparedLoss;
@@ -112,7 +116,7 @@ const gspo: Prepare = (inputs, shape, config) => {
   const mask = inputs.values('sequence_ratio_mask', shape);
   const count = mask.reduce((sum, value) => sum + (value === 0 ? 0 : 1), 0);
   if (count === 0) throw inputs.fault('sequence_ratio_mask marks no token');
-  return (logprobs) => {
+  const loss = (logprobs: Float32Array) => {
     let sum = 0;
     for (let i = 0; i < mask.length; i++) if (mask[i] !== 0) sum += logprobs[i]! - q[i]!;
     const ratio = Math.exp(sum / count);
@@ -122,6 +126,7 @@ const gspo: Prepare = (inputs, shape, config) => {
       return value;
     });
   };
+  return Object.assign(loss, { wholeSequence: true });
 };
 
 const CLIP_KEYS = Object.keys(DEFAULT_CLIP);

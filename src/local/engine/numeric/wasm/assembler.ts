@@ -31,6 +31,10 @@ const signed = (value: number): number[] => {
 const text = (value: string): number[] => [...unsigned(value.length), ...new TextEncoder().encode(value)];
 const simd = (opcode: number): number[] => [0xfd, ...unsigned(opcode)];
 const EMPTY_BLOCK = 0x40;
+/** A memory that threads share, with a maximum. */
+const SHARED = 0x03;
+/** What 32-bit addresses reach: 4 GiB. */
+export const MAX_PAGES = 65_536;
 
 /** Instructions, each as the bytes that encode it. Memory operands take a byte offset and assume 4-byte alignment. */
 export const op = {
@@ -46,6 +50,8 @@ export const op = {
   lt: [0x48] as Code,
   load: (offset: number): Code => [...simd(0x00), 2, ...unsigned(offset)],
   store: (offset: number): Code => [...simd(0x0b), 2, ...unsigned(offset)],
+  /** Four 16-bit integers, widened without sign. */
+  loadHalves: (offset: number): Code => [...simd(0x04), 1, ...unsigned(offset)],
   loadSplat: (offset: number): Code => [...simd(0x09), 2, ...unsigned(offset)],
   zero: [...simd(0x0c), ...new Array<number>(16).fill(0)] as Code,
   /** Four times the same float. */
@@ -69,6 +75,13 @@ export const op = {
   /** To integers, saturating. */
   vectorToInteger: simd(0xf8) as Code,
   integerAdd: simd(0xae) as Code,
+  /** Lanes of two vectors in a new order: 0 to 3 of the first, 4 to 7 of the second. */
+  shuffle: (...lanes: readonly number[]): Code => [
+    ...simd(0x0d),
+    ...lanes.flatMap((lane) => [0, 1, 2, 3].map((byte) => 4 * lane + byte)),
+  ],
+  /** a · b + c, rounded once where the processor can. Relaxed SIMD: Node 22 and later. */
+  vectorMulAdd: simd(0x105) as Code,
   integerShiftLeft: simd(0xab) as Code,
   floatAdd: [0x92] as Code,
   floatMax: [0x97] as Code,
@@ -109,7 +122,7 @@ export function assemble(functions: readonly WasmFunction[]): Uint8Array<ArrayBu
   return Uint8Array.from([
     ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
     ...section(1, vector(functions.map((f) => [0x60, ...vector(f.parameters.map((type) => [TYPES[type]])), 0]))),
-    ...section(2, vector([[...text('env'), ...text('memory'), 0x02, 0x00, 1]])),
+    ...section(2, vector([[...text('env'), ...text('memory'), 0x02, SHARED, 1, ...unsigned(MAX_PAGES)]])),
     ...section(3, vector(functions.map((_, index) => unsigned(index)))),
     ...section(7, vector(functions.map((f, index) => [...text(f.name), 0x00, ...unsigned(index)]))),
     ...section(10, vector(bodies)),

@@ -12,11 +12,28 @@ const INTEGERS = 5 + MAX_ROWS;
 const VECTOR = PARAMETERS + INTEGERS;
 const MAX_B = 4;
 
+const stepBy = (local: number, by: number): Code => [...op.get(local), ...op.i32(by), ...op.add, ...op.set(local)];
+const fits = (local: number, by: number, limit: number): Code => [
+  ...op.get(local),
+  ...op.i32(by),
+  ...op.add,
+  ...op.get(limit),
+  ...op.le,
+];
+
+/** sum += scalar · vector. */
+const multiplyAdd = (sum: number, scalar: number, vector: number, fused: boolean): Code => [
+  ...(fused
+    ? [...op.get(scalar), ...op.get(vector), ...op.get(sum), ...op.vectorMulAdd]
+    : [...op.get(sum), ...op.get(scalar), ...op.get(vector), ...op.vectorMul, ...op.vectorAdd]),
+  ...op.set(sum),
+];
+
 /**
  * C[rows × 4·vectors] at (I, J). Every element of C is the sum over k of a·b taken in the order of k, whatever the
  * block it falls in: the result for a row does not depend on how many rows are computed together.
  */
-function block(rows: number, vectors: number): Code {
+function block(rows: number, vectors: number, fused: boolean): Code {
   const accumulator = (row: number, column: number) => VECTOR + MAX_B + row * vectors + column;
   const bVector = (column: number) => VECTOR + column;
   const code: number[] = [];
@@ -45,21 +62,11 @@ function block(rows: number, vectors: number): Code {
   for (let row = 0; row < rows; row++) {
     const scalar = VECTOR + MAX_B + MAX_ACCUMULATORS;
     inner.push(...op.get(A_AT + row), ...op.loadSplat(0), ...op.set(scalar));
-    for (let column = 0; column < vectors; column++) {
-      const sum = accumulator(row, column);
-      inner.push(
-        ...op.get(sum),
-        ...op.get(scalar),
-        ...op.get(bVector(column)),
-        ...op.vectorMul,
-        ...op.vectorAdd,
-        ...op.set(sum),
-      );
-    }
+    for (let column = 0; column < vectors; column++)
+      inner.push(...multiplyAdd(accumulator(row, column), scalar, bVector(column), fused));
     inner.push(...op.get(A_AT + row), ...op.get(A_COLUMN), ...op.add, ...op.set(A_AT + row));
   }
-  inner.push(...op.get(B_AT), ...op.get(B_ROW), ...op.add, ...op.set(B_AT));
-  inner.push(...op.get(STEP), ...op.i32(1), ...op.add, ...op.set(STEP));
+  inner.push(...op.get(B_AT), ...op.get(B_ROW), ...op.add, ...op.set(B_AT), ...stepBy(STEP, 1));
   code.push(...op.while([...op.get(STEP), ...op.get(K), ...op.lt], inner));
 
   code.push(...op.get(C), ...op.get(I), ...op.get(C_ROW), ...op.mul, ...op.add);
@@ -78,21 +85,12 @@ function block(rows: number, vectors: number): Code {
   return code;
 }
 
-const stepBy = (local: number, by: number): Code => [...op.get(local), ...op.i32(by), ...op.add, ...op.set(local)];
-const fits = (local: number, by: number, limit: number): Code => [
-  ...op.get(local),
-  ...op.i32(by),
-  ...op.add,
-  ...op.get(limit),
-  ...op.le,
-];
-
 /** All rows of a strip of columns: blocks of four rows, then single ones. */
-const strip = (vectors: number): Code => [
+const strip = (vectors: number, fused: boolean): Code => [
   ...op.i32(0),
   ...op.set(I),
-  ...op.while(fits(I, 4, M), [...block(4, vectors), ...stepBy(I, 4)]),
-  ...op.while(fits(I, 1, M), [...block(1, vectors), ...stepBy(I, 1)]),
+  ...op.while(fits(I, 4, M), [...block(4, vectors, fused), ...stepBy(I, 4)]),
+  ...op.while(fits(I, 1, M), [...block(1, vectors, fused), ...stepBy(I, 1)]),
 ];
 
 /**
@@ -101,15 +99,19 @@ const strip = (vectors: number): Code => [
  * elements are read one at a time. B is read eight columns at a time, from `b + j · bColumn` for the columns from j on: 4 where its
  * rows lie one after the other, or 4·k where it is cut into panels of eight columns, each with all its rows.
  */
-export const gemm: WasmFunction = {
-  name: 'gemm',
+const product = (name: string, fused: boolean): WasmFunction => ({
+  name,
   parameters: new Array<'i32'>(PARAMETERS).fill('i32'),
   integers: INTEGERS,
   vectors: MAX_B + MAX_ACCUMULATORS + 1,
   body: [
     ...op.i32(0),
     ...op.set(J),
-    ...op.while(fits(J, 8, N), [...strip(2), ...stepBy(J, 8)]),
-    ...op.while(fits(J, 4, N), [...strip(1), ...stepBy(J, 4)]),
+    ...op.while(fits(J, 8, N), [...strip(2, fused), ...stepBy(J, 8)]),
+    ...op.while(fits(J, 4, N), [...strip(1, fused), ...stepBy(J, 4)]),
   ],
-};
+});
+
+export const gemm = product('gemm', false);
+/** As {@link gemm}, each product and sum rounded once. */
+export const fusedGemm = product('fusedGemm', true);
