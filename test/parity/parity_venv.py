@@ -1,8 +1,7 @@
 """The virtual environment of the parity scripts: made when missing, then entered.
 
-Call `enter()` first thing in a script. It makes node_modules/.cache/parity-venv, installs the newest
-`tinker`, `openai`, `tensorboard` and `wandb` from PyPI into it and starts the script again under that Python. Delete the folder to take a
-newer release.
+Call `enter()` first thing in a script. It makes node_modules/.cache/parity-venv, installs `PACKAGES` from PyPI into it and starts the
+script again under that Python.
 """
 
 from __future__ import annotations
@@ -16,7 +15,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / "node_modules" / ".cache" / "parity-venv"
 PYTHON = VENV / "bin" / "python"
-PACKAGES = ["tinker", "openai", "tensorboard", "wandb"]
+# The release that the recordings and docs/parity.md are of: a newer one must not fail these tests by itself. To move to it, change the
+# version here, run the `record_*.py` scripts, and follow what test/python says.
+PACKAGES = ["tinker==0.36.0", "openai", "tensorboard", "wandb"]
 # Written last, so that an interrupted install is not taken for a finished one.
 READY = VENV / f".ready-{'-'.join(PACKAGES)}"
 
