@@ -24,6 +24,8 @@ export const SaveWeightsForSamplerRequest = request('SaveWeightsForSamplerReques
   seq_id: optional(PositiveInteger),
   ttl_seconds: optional(TtlSeconds),
   user_metadata: optional(UserMetadata),
+  // Python's SDK sends it from 0.38 on. The other kind, `inflight`, is not known here.
+  kind: optional(t.literal('snapshot')),
   type: withDefault(t.literal('save_weights_for_sampler'), 'save_weights_for_sampler'),
 });
 export const SaveWeightsForSamplerResponse = response('SaveWeightsForSamplerResponse', {

@@ -57,6 +57,18 @@ describe('checkpoints', () => {
     expect(checkpoints).toHaveLength(1);
   });
 
+  it('takes the kind of sampler that newer SDKs send, and refuses the kind that it does not have', async () => {
+    const { caller } = await start();
+    const { model, next } = await trained(caller);
+    const saveAs = (kind: string) => ({ model_id: model, seq_id: next(), path: 's', kind });
+    expect(await caller.future('save_weights_for_sampler', saveAs('snapshot'))).toMatchObject({
+      path: `tinker://${model}/sampler_weights/s`,
+    });
+    const refused = await caller.send('save_weights_for_sampler', saveAs('inflight'));
+    expect(refused.status).toBe(422);
+    expect(await refused.text()).toContain('kind');
+  });
+
   it('keeps a sampler on the weights that were saved while training goes on', async () => {
     const { caller } = await start();
     const run = await trained(caller, 2);
