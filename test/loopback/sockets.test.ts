@@ -86,19 +86,19 @@ describe('a submission', () => {
 describe('a poll', () => {
   it('that nobody answers is given up and asked again', async () => {
     const silent: Answer = () => {};
+    // One silent answer, whichever poll of the step comes first: on a busy machine the model's own poll may be given up too.
+    const ofStep = inTurn(silent, reply({ metrics: { done: 1 } }));
     await start(
       {
-        retrieve_future: inTurn(reply({ model_id: 'model' }), silent, reply({ metrics: { done: 1 } })),
+        retrieve_future: (response, hit, request) =>
+          (hit.json['request_id'] === 'step' ? ofStep : reply({ model_id: 'model' }))(response, hit, request),
         optim_step: reply({ request_id: 'step' }),
       },
-      { pollTimeoutMs: 300 },
+      { pollTimeoutMs: 50_000 },
     );
     expect(await (await trainer()).optimStep()).toStrictEqual({ metrics: { done: 1 } });
-    expect(fake.hitsOf('retrieve_future').map(({ headers }) => headers['x-tinker-request-iteration'])).toStrictEqual([
-      '0',
-      '0',
-      '1',
-    ]);
+    const polls = fake.hitsOf('retrieve_future').filter(({ json }) => json['request_id'] === 'step');
+    expect(polls.map(({ headers }) => headers['x-tinker-request-iteration'])).toStrictEqual(['0', '1']);
     expect(events.find((event) => event.type === 'request-retry')).toMatchObject({ error: { code: 'timeout' } });
   });
 
@@ -162,7 +162,7 @@ describe('close', () => {
 });
 
 describe('what cannot be sent as it is', () => {
-  it('was tried again for five minutes: a header of another alphabet is refused by the constructor', () => {
+  it('refuses a header of another alphabet in the constructor', () => {
     const make = (defaultHeaders: Record<string, string>) => () => new ServiceClient({ apiKey: KEY, defaultHeaders });
     expect(make({ 'X-Note': 'a – b SECRET' })).toThrow(
       expect.objectContaining({
@@ -176,7 +176,7 @@ describe('what cannot be sent as it is', () => {
     expect(make({ Expect: '100-continue' })).toThrow('defaultHeaders: Expect cannot be set; the connection writes it');
   });
 
-  it('was tried again for five minutes: a credential of two lines is refused', async () => {
+  it('refuses a credential of two lines before anything is sent', async () => {
     await start({}, { scheduler: hurry(1) });
     const command = new RestClient({
       baseUrl: fake.url,
