@@ -1,5 +1,5 @@
 /** The command as a process of its own on a real (pseudo-)terminal, by `script` of util-linux. */
-import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const running: ChildProcessWithoutNullStreams[] = [];
+const running: ChildProcess[] = [];
 afterEach(() => {
   for (const child of running.splice(0)) child.kill('SIGKILL');
   local.controls.clockMs = 0;
@@ -218,12 +218,13 @@ describe('output', () => {
   ] as const)('ends on %s with %d, having saved', async (signal, expected) => {
     local.controls.clockMs = 100;
     const args = ['train', DATA, ...TRAIN, '--epochs', '400', '--log', signal];
-    const child = spawn(process.execPath, [main, ...args], { cwd: folder, env: environment() });
+    const child = spawn(process.execPath, [main, ...args], { cwd: folder, env: environment(), stdio: 'ignore' });
     running.push(child);
+    const ended = new Promise((resolve) => child.on('close', resolve));
     const log = (name: string) => readFileSync(join(folder, signal, `${name}.jsonl`), 'utf8');
     await vi.waitFor(() => expect(log('metrics')).toContain('"index":1'), { timeout: 240_000 });
     child.kill(signal);
-    expect(await new Promise((resolve) => child.on('close', resolve))).toBe(expected);
+    expect(await ended).toBe(expected);
     expect(log('checkpoints')).toMatch(/"name":"step-0000\d\d"/);
   });
 

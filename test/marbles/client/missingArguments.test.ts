@@ -115,7 +115,7 @@ it('a transport that ends without an answer made calls succeed with nothing: the
 });
 
 describe('work that is refused with a 200 and an error', () => {
-  it('was an unexpected body, and stalled its model: the error is what it says, and its number goes to the next call', () => {
+  it('fails with what the error says, and gives its number to the next call', () => {
     const on = stage({ script: { optim_step: [json({ error: { message: 'no such optimizer' }, category: 'user' })] } });
     const model = on.trainer();
     expect(on.clock.reject(model.optimStep())).toMatchObject({
@@ -134,13 +134,13 @@ describe('work that is refused with a 200 and an error', () => {
   });
 });
 
-it('a trace that is ready and has no address was asked for again for ever', () => {
+it('a trace that is ready and has no address is an error, and is not asked for again', () => {
   const on = stage({ script: { 'sessions/s/trace_export': json({ status: 'ready' }) } });
   expect(on.clock.reject(on.service.rest.exportSessionTrace('s'))).toMatchObject({ code: 'invalid_response' });
 });
 
 describe('a session that the service is not told the end of', () => {
-  it('was reported as finished: it is a warning of its own', () => {
+  it('is a warning of its own, not reported as finished', () => {
     const on = stage({ script: { 'sessions/session-1/finish': refusal(403, 'not yours') } });
     on.sampler();
     on.clock.resolve(on.service.close());

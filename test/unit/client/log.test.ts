@@ -38,7 +38,7 @@ describe('the log', () => {
     ]);
   });
 
-  it('had nothing by default of a session that the service ends, or is not told the end of', () => {
+  it('has a line by default for a session that the service ends, or is not told the end of', () => {
     const events: TinkerEvent[] = [
       { type: 'session-finished', sessionId: 's', status: 'success', atMs: 0 },
       { type: 'session-finished', sessionId: 's', status: 'ended-by-server', atMs: 0 },
